@@ -9,6 +9,8 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY tsconfig.json vite.config.ts ./
 COPY src/client ./src/client
+COPY src/paths ./src/paths
+COPY src/limiter/request-costs.ts ./src/limiter/
 COPY src/console ./src/console
 RUN npm run build:console
 

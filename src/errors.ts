@@ -6,6 +6,7 @@
 export const ERROR_CODES = [
   'malformed_json',
   'invalid_body',
+  'pattern_not_canonical',
   'invalid_parameter',
   'invalid_cursor',
   'unsupported_grouping',
@@ -86,14 +87,32 @@ export const MAX_FAULTS = 50;
 export class InvalidBody extends TollgateError {
   readonly faults: readonly FieldFault[];
 
-  constructor(faults: readonly FieldFault[]) {
-    super('invalid_body', 'The request body has invalid fields; each is listed under "errors".');
+  constructor(
+    faults: readonly FieldFault[],
+    code: 'invalid_body' | 'pattern_not_canonical' = 'invalid_body',
+  ) {
+    super(code, 'The request body has invalid fields; each is listed under "errors".');
     this.faults = faults;
   }
 
   /** The same faults for a larger body that has this one at `path`, such as `keys[3]`. */
   under(path: string): InvalidBody {
-    return new InvalidBody(this.faults.map(({ field, message }) => ({ field: `${path}.${field}`, message })));
+    return this.withFaults(this.faults.map(({ field, message }) => ({ field: `${path}.${field}`, message })));
+  }
+
+  protected withFaults(faults: readonly FieldFault[]): InvalidBody {
+    return new InvalidBody(faults);
+  }
+}
+
+/** Path patterns that match no canonical path; the faults name the spelling to use where there is one. */
+export class PatternNotCanonical extends InvalidBody {
+  constructor(faults: readonly FieldFault[]) {
+    super(faults, 'pattern_not_canonical');
+  }
+
+  protected override withFaults(faults: readonly FieldFault[]): InvalidBody {
+    return new PatternNotCanonical(faults);
   }
 }
 

@@ -2,34 +2,35 @@ import { readFile } from 'node:fs/promises';
 import type { DesiredState } from '../desired-state/desired-state.ts';
 import { InvalidBody } from '../errors.ts';
 import { configurationReader } from '../management/config/read-configuration.ts';
+import type { PathCase } from '../paths/path-readings.ts';
 import { decodeUtf8 } from '../platform/text/utf8.ts';
 import { InvalidYaml, parseYaml } from '../platform/text/yaml.ts';
 import { faultsInFile, InvalidConfiguration } from './invalid-configuration.ts';
 
 /** Reads a configuration from a file. Throws `InvalidConfiguration`, also if the file can't be read. */
-export async function readConfigurationFile(path: string): Promise<DesiredState> {
+export async function readConfigurationFile(path: string, pathCase: PathCase): Promise<DesiredState> {
   const bytes = await readFile(path).catch((error: unknown) => {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
     throw new InvalidConfiguration([`the file can not be read (${code})`]);
   });
   const text = decodeUtf8(bytes);
   if (text === undefined) throw new InvalidConfiguration(['the file is not UTF-8']);
-  return readConfigurationText(text);
+  return readConfigurationText(text, pathCase);
 }
 
 /** Reads a configuration in YAML or JSON, without a gateway. Throws `InvalidConfiguration` with all faults, up to a bound. */
-export function readConfigurationText(text: string): DesiredState {
+export function readConfigurationText(text: string, pathCase: PathCase): DesiredState {
   try {
-    return readConfigurationValue(parseYaml(text));
+    return readConfigurationValue(parseYaml(text), pathCase);
   } catch (error) {
     throw error instanceof InvalidYaml ? new InvalidConfiguration(error.faults) : error;
   }
 }
 
 /** Reads the value of a configuration file. Throws `InvalidConfiguration` with all faults, up to a bound. */
-export function readConfigurationValue(value: unknown): DesiredState {
+export function readConfigurationValue(value: unknown, pathCase: PathCase): DesiredState {
   try {
-    return configurationReader()(value);
+    return configurationReader(pathCase)(value);
   } catch (error) {
     throw error instanceof InvalidBody ? new InvalidConfiguration(faultsInFile(error)) : error;
   }

@@ -9,6 +9,7 @@ import { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { createMetrics, scrapeObjects, scrapeText } from '../observability/metrics.ts';
 import type { Readiness } from '../observability/readiness.ts';
 import type { MetricsSnapshot } from '../observability/worker-metrics.ts';
+import type { PathCase } from '../paths/path-readings.ts';
 import { createBufferedLogger } from '../platform/buffered-logger.ts';
 import { gatewayVersion } from '../platform/gateway-version.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -68,7 +69,8 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   const { clock } = context.platform;
   const secrets = wireSecrets(context);
   const { vault, redactor } = secrets;
-  const desired = settings.configFile === null ? undefined : await configurationIn(settings.configFile);
+  const desired =
+    settings.configFile === null ? undefined : await configurationIn(settings.configFile, settings.pathCase);
   const stores = await wireStores(context, vault);
   const changes = wireChanges(context, stores);
   const { usage, configurations } = wireRecordTasks(context, { ...secrets, stores, changes, desired });
@@ -127,9 +129,9 @@ function wireSecrets({ settings, platform }: ReplicaContext): Secrets {
 }
 
 /** Imports the reader only if there is a file: its YAML library takes a twentieth of the start time. */
-async function configurationIn(file: string): Promise<DesiredState> {
+async function configurationIn(file: string, pathCase: PathCase): Promise<DesiredState> {
   const { readConfigurationFile } = await import('./configuration-file.ts');
-  return readConfigurationFile(file);
+  return readConfigurationFile(file, pathCase);
 }
 
 /** What the requests of all ports share. */

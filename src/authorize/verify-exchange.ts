@@ -55,8 +55,8 @@ export class VerifyExchange extends Exchange {
     return this.#status !== 0;
   }
 
-  override costIn(limits: RequestLimits): RequestCost {
-    return this.#cost === undefined ? super.costIn(limits) : { units: this.#cost, isReported: false };
+  override costIn(limits: RequestLimits, others: readonly string[]): RequestCost {
+    return this.#cost === undefined ? super.costIn(limits, others) : { units: this.#cost, isReported: false };
   }
 
   override respondWith(response: ErrorResponse, outcome: Outcome): void {

@@ -68,7 +68,7 @@ async function endAfterCheck(): Promise<never> {
 async function checkConfigurationFile(): Promise<void> {
   if (settings.configFile === null) return;
   const { readConfigurationFile } = await import('../app/configuration-file.ts');
-  await readConfigurationFile(settings.configFile);
+  await readConfigurationFile(settings.configFile, settings.pathCase);
 }
 
 function settingsOrExit(): Settings {

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { canonicalFault, canonicalPattern } from '../paths/canonical-pattern.ts';
 import { pathPatternFault } from '../paths/path-pattern.ts';
 
 const require = createRequire(import.meta.url);
@@ -68,7 +69,7 @@ function templateKey(path: string): string {
 }
 
 function requireWellFormed(pattern: string, which: string): void {
-  const fault = pathPatternFault(pattern);
+  const fault = pathPatternFault(pattern) ?? canonicalFault(canonicalPattern(pattern, 'sensitive'));
   if (fault !== undefined) throw new Error(`${which} ${fault}`);
 }
 

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { OWNER, OWNER_FORM } from '../desired-state/owner-name.ts';
+import { PATH_CASES } from '../paths/path-readings.ts';
 import { SELF_SERVICE_PATH } from '../paths/reserved-paths.ts';
 import { NEW_PLAN_ID } from '../plans/plan-id.ts';
 import { listedPatterns, patternsOfFile } from './endpoint-patterns.ts';
@@ -94,6 +95,7 @@ export const SETTINGS = {
     ...setting('ENDPOINT_PATTERNS', '', listedPatterns),
     parseFile: patternsOfFile,
   },
+  pathCase: setting('PATH_CASE', 'insensitive', oneOf(...PATH_CASES)),
   configFile: setting('CONFIG_FILE', '', optional(text((value) => value.length <= 1024, 'a path'))),
   configOwner: setting('CONFIG_OWNER', 'config-file', pattern(OWNER, OWNER_FORM)),
   configPrune: setting('CONFIG_PRUNE', 'false', booleanWord),
@@ -125,6 +127,7 @@ const RECORD_TABLE = {
   databaseUrl: SETTINGS.databaseUrl,
   dataDir: SETTINGS.dataDir,
   defaultPlanId: SETTINGS.defaultPlanId,
+  pathCase: SETTINGS.pathCase,
   logLevel: SETTINGS.logLevel,
 };
 
@@ -163,7 +166,10 @@ export class InvalidSettings extends Error {
 }
 
 /** The settings that say where the records are. */
-export type RecordSettings = Pick<Settings, 'databaseUrl' | 'dataDir' | 'defaultPlanId' | 'logLevel'>;
+export type RecordSettings = Pick<
+  Settings,
+  'databaseUrl' | 'dataDir' | 'defaultPlanId' | 'pathCase' | 'logLevel'
+>;
 
 /** Reads every setting. Throws `InvalidSettings` with all faults at once. */
 export function readSettings(environment: Environment): Settings {

@@ -1,5 +1,6 @@
 import { PathMatcher } from '../paths/path-matcher.ts';
 import type { PathPattern } from '../paths/path-pattern.ts';
+import type { PathCase } from '../paths/path-readings.ts';
 
 /** What a request costs in each window that it is counted in. */
 export interface RequestCost {
@@ -24,15 +25,27 @@ export class RequestCosts {
   readonly hasReported: boolean;
   readonly #matcher: PathMatcher<RequestCost> | undefined;
 
-  constructor(rules: readonly CostRule[]) {
+  constructor(rules: readonly CostRule[], pathCase: PathCase) {
     this.hasReported = rules.some(({ cost }) => cost.isReported);
     this.#matcher =
       rules.length === 0
         ? undefined
-        : new PathMatcher(rules.map(({ pattern, cost }) => ({ pattern, value: cost })));
+        : new PathMatcher(
+            rules.map(({ pattern, cost }) => ({ pattern, value: cost })),
+            pathCase,
+          );
   }
 
-  costOf(method: string, path: string): RequestCost {
-    return this.#matcher?.match(method, path) ?? ONE;
+  /** The highest of what the rules say for the path and the other readings of it. */
+  costOf(method: string, path: string, others: readonly string[]): RequestCost {
+    let cost = this.#matcher?.match(method, path) ?? ONE;
+    for (const other of others) cost = higherOf(cost, this.#matcher?.match(method, other) ?? ONE);
+    return cost;
   }
+}
+
+/** If the backend may report one of them, it is reported: until then, or if it is not, the higher units stand. */
+function higherOf(one: RequestCost, other: RequestCost): RequestCost {
+  if (one === other) return one;
+  return { units: Math.max(one.units, other.units), isReported: one.isReported || other.isReported };
 }

@@ -1,5 +1,6 @@
 import { PathMatcher } from '../paths/path-matcher.ts';
 import type { PathPattern } from '../paths/path-pattern.ts';
+import type { PathCase } from '../paths/path-readings.ts';
 import type { Limit } from './limit.ts';
 import { type CostRule, type RequestCost, RequestCosts } from './request-costs.ts';
 
@@ -21,6 +22,8 @@ export class RequestLimits {
   readonly main: Limit;
   /** Some limit is for each customer. */
   readonly hasCustomerLimits: boolean;
+  /** Some limit or cost depends on the path. */
+  readonly hasPatterns: boolean;
   readonly #matchers: readonly (PathMatcher<true> | undefined)[];
   readonly #isForAll: boolean;
   readonly #costs: RequestCosts;
@@ -28,23 +31,33 @@ export class RequestLimits {
   readonly #lists = new Map<number, readonly Limit[]>();
 
   /** At most 30 limits, the plan's own first. Patterns must be well-formed. */
-  constructor(rules: readonly [LimitRule, ...LimitRule[]], costs: readonly CostRule[]) {
+  constructor(rules: readonly [LimitRule, ...LimitRule[]], costs: readonly CostRule[], pathCase: PathCase) {
     this.main = rules[0].limit;
     this.all = rules.map(({ limit }) => limit);
     this.hasCustomerLimits = this.all.some(({ per }) => per === 'customer');
     this.#matchers = rules.map(
-      ({ match }) => match && new PathMatcher(match.map((pattern) => ({ pattern, value: true as const }))),
+      ({ match }) =>
+        match &&
+        new PathMatcher(
+          match.map((pattern) => ({ pattern, value: true as const })),
+          pathCase,
+        ),
     );
     this.#isForAll = this.#matchers.every((matcher) => matcher === undefined);
-    this.#costs = new RequestCosts(costs);
+    this.#costs = new RequestCosts(costs, pathCase);
+    this.hasPatterns = !this.#isForAll || costs.length > 0;
   }
 
-  /** The limits that apply to a request, in the plan's order. `path` as it was sent, without query. */
-  limitsFor(method: string, path: string): readonly Limit[] {
+  /**
+   * The limits that apply to a request, in the plan's order. `path` as it was sent, without query; `others` are the other readings of it,
+   * of which one is enough for a limit to apply.
+   */
+  limitsFor(method: string, path: string, others: readonly string[]): readonly Limit[] {
     if (this.#isForAll) return this.all;
     let bits = 0;
-    for (const [index, matcher] of this.#matchers.entries()) {
-      if (matcher === undefined || matcher.match(method, path) !== undefined) bits |= 1 << index;
+    for (let index = 0; index < this.#matchers.length; index += 1) {
+      const matcher = this.#matchers[index];
+      if (matcher === undefined || matcher.matchAny(method, path, others)) bits |= 1 << index;
     }
     return this.#lists.get(bits) ?? this.#keepList(bits);
   }
@@ -54,8 +67,8 @@ export class RequestLimits {
     return this.#costs.hasReported;
   }
 
-  costOf(method: string, path: string): RequestCost {
-    return this.#costs.costOf(method, path);
+  costOf(method: string, path: string, others: readonly string[]): RequestCost {
+    return this.#costs.costOf(method, path, others);
   }
 
   #keepList(bits: number): readonly Limit[] {

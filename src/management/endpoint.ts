@@ -11,6 +11,7 @@ import type { KeyRotations } from '../keys/key-rotation.ts';
 import type { KeyService } from '../keys/key-service.ts';
 import type { KeyVerifier } from '../keys/key-verifier.ts';
 import type { WindowCounters } from '../limiter/window-counters.ts';
+import type { PathCase } from '../paths/path-readings.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -50,6 +51,8 @@ export interface GatewayFacts {
   /** Null if keys without a plan are unlimited. */
   readonly defaultPlanId: string | null;
   readonly customerIdHeader: string;
+  /** How paths are compared with patterns. */
+  readonly pathCase: PathCase;
   readonly usageRetentionDays: number;
   readonly usageDailyRetentionDays: number;
   readonly auditRetentionDays: number;

@@ -1,4 +1,5 @@
 import { ANY_SEGMENT, methodsFault, type PathPattern, parsePathPattern } from './path-pattern.ts';
+import type { PathCase } from './path-readings.ts';
 
 /** A pattern and its value. */
 export interface PatternEntry<Value> {
@@ -19,6 +20,8 @@ interface Node<Value> {
   readonly first: number;
   readonly literals: Map<string, Node<Value>>;
   longestLiteral: number;
+  /** The first of the literals. */
+  literal: string;
   any: Node<Value> | undefined;
   /** Patterns that end here, and patterns that end here with `**`, in the order of the list. */
   readonly endings: Ending<Value>[];
@@ -26,15 +29,17 @@ interface Node<Value> {
 }
 
 /**
- * A list of patterns of which the first that matches applies. Paths are compared as they were sent: undecoded, case-sensitive. The matcher
+ * A list of patterns of which the first that matches applies. Patterns are compared in their canonical form, paths as they are. The matcher
  * makes a tree of segments from the patterns. A match visits each node at most once, and reads only as many segments of the path as its
  * deepest pattern has, so that no path can make it slow.
  */
 export class PathMatcher<Value> {
   readonly #root: Node<Value> = createNode(0);
+  readonly #pathCase: PathCase;
 
   /** Throws an `Error` with the fault of a malformed pattern. */
-  constructor(entries: readonly PatternEntry<Value>[]) {
+  constructor(entries: readonly PatternEntry<Value>[], pathCase: PathCase) {
+    this.#pathCase = pathCase;
     for (const [position, entry] of entries.entries()) this.#add(entry, position);
   }
 
@@ -43,19 +48,44 @@ export class PathMatcher<Value> {
     return path.startsWith('/') ? find(this.#root, method, path, 1, undefined)?.value : undefined;
   }
 
+  /** The same for the first of several readings of a path that any pattern matches: the path itself, then `others`. */
+  matchAny(method: string, path: string, others: readonly string[]): Value | undefined {
+    const value = this.match(method, path);
+    if (value !== undefined) return value;
+    for (const other of others) {
+      const found = this.match(method, other);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
   #add({ pattern: { path, methods }, value }: PatternEntry<Value>, position: number): void {
     const fault = methods && methodsFault(methods);
     if (fault !== undefined) throw new Error(`the pattern ${fault}`);
-    const { segments, hasRest } = parsePathPattern(path);
+    const { segments, hasRest, hasSlash } = parsePathPattern(path, this.#pathCase);
     let node = this.#root;
     for (const segment of segments) node = childOf(node, segment, position);
-    const ending = { position, methods: methods && new Set(methods), value };
+    const ending = { position, methods: methods && methodSet(methods), value };
     (hasRest ? node.rests : node.endings).push(ending);
+    if (hasSlash) childOf(node, '', position).endings.push(ending);
   }
 }
 
+/** A backend handles HEAD as GET. */
+function methodSet(methods: readonly string[]): ReadonlySet<string> {
+  return new Set(methods.includes('GET') ? [...methods, 'HEAD'] : methods);
+}
+
 function createNode<Value>(first: number): Node<Value> {
-  return { first, literals: new Map(), longestLiteral: 0, any: undefined, endings: [], rests: [] };
+  return {
+    first,
+    literals: new Map(),
+    longestLiteral: 0,
+    literal: '',
+    any: undefined,
+    endings: [],
+    rests: [],
+  };
 }
 
 function childOf<Value>(
@@ -70,6 +100,7 @@ function childOf<Value>(
   const known = node.literals.get(segment);
   if (known !== undefined) return known;
   const created = createNode<Value>(position);
+  if (node.literals.size === 0) node.literal = segment;
   node.literals.set(segment, created);
   node.longestLiteral = Math.max(node.longestLiteral, segment.length);
   return created;
@@ -93,11 +124,23 @@ function find<Value>(
   const slash = path.indexOf('/', start);
   const end = slash === -1 ? path.length : slash;
   if (end - start <= node.longestLiteral) {
-    const next = node.literals.get(path.slice(start, end));
+    const next = literalChild(node, path, start, end);
     if (next !== undefined) found = find(next, method, path, end + 1, found);
   }
   if (node.any !== undefined && end > start) found = find(node.any, method, path, end + 1, found);
   return found;
+}
+
+/** Most nodes have one literal: to compare it in place takes no copy of the segment. */
+function literalChild<Value>(
+  node: Node<Value>,
+  path: string,
+  start: number,
+  end: number,
+): Node<Value> | undefined {
+  if (node.literals.size > 1) return node.literals.get(path.slice(start, end));
+  const isLiteral = node.literal.length === end - start && path.startsWith(node.literal, start);
+  return isLiteral ? node.literals.get(node.literal) : undefined;
 }
 
 function earlier<Value>(

@@ -1,21 +1,25 @@
+import { canonicalFault, canonicalPattern } from './canonical-pattern.ts';
+import { type PathCase, readSegment } from './path-readings.ts';
+
 /** The pattern of a path, and the methods that it applies to. */
 export interface PathPattern {
   /**
-   * Segments as requests send them, with percent-encoding. Each is literal, or `*` or `{name}` for any one segment that is not empty. `**`
-   * as the last segment matches the rest of the path, or nothing.
+   * Segments, each literal, or `*` or `{name}` for any one segment that is not empty. `**` as the last segment matches the rest of the path,
+   * or nothing. A slash at the end is optional in paths.
    */
   readonly path: string;
-  /** In upper case, as requests send them. Missing: any method. */
+  /** In upper case, as requests send them. Missing: any method. `GET` includes `HEAD`. */
   readonly methods?: readonly string[];
 }
 
 /** Matches any one segment. */
 export const ANY_SEGMENT = Symbol('any segment');
 
-/** The segments of a valid path pattern, without the `**` at its end. */
+/** The segments of a valid path pattern, without the `**` or the slash at its end. */
 export interface PathSegments {
   readonly segments: readonly (string | typeof ANY_SEGMENT)[];
   readonly hasRest: boolean;
+  readonly hasSlash: boolean;
 }
 
 /** The longest path of a pattern, in characters: the name of an endpoint in the statistics has at most as many bytes. */
@@ -46,20 +50,27 @@ export function methodsFault(methods: readonly string[]): string | undefined {
   return wrong ? 'must name methods in upper case, like "GET"' : undefined;
 }
 
-/** Parses a path pattern. Throws an `Error` with its fault as the message. */
-export function parsePathPattern(path: string): PathSegments {
+/**
+ * Parses a path pattern. Throws an `Error` with its fault as the message. A pattern without a canonical form, as only plans of earlier
+ * versions have, is compared as it is.
+ */
+export function parsePathPattern(path: string, pathCase: PathCase): PathSegments {
   const fault = pathPatternFault(path);
   if (fault !== undefined) throw new Error(`the pattern ${fault}`);
-  const parts = path.split('/').slice(1);
-  const hasRest = parts.at(-1) === '**';
-  const segments = (hasRest ? parts.slice(0, -1) : parts).map((part) =>
-    part === '*' || part.startsWith('{') ? ANY_SEGMENT : part,
-  );
-  return { segments, hasRest };
+  const canonical = canonicalPattern(path, pathCase);
+  const isComparedAsIs = canonicalFault(canonical) !== undefined;
+  const parts = (isComparedAsIs ? path : canonical).split('/').slice(1);
+  const last = parts.at(-1);
+  const hasRest = last === '**';
+  const hasSlash = last === '' && parts.length > 1;
+  const segments = (hasRest || hasSlash ? parts.slice(0, -1) : parts).map((part) => {
+    if (part === '*' || part.startsWith('{')) return ANY_SEGMENT;
+    return isComparedAsIs ? part : readSegment(part, pathCase);
+  });
+  return { segments, hasRest, hasSlash };
 }
 
 function segmentFault(segment: string, isLast: boolean): string | undefined {
-  if (segment === '') return isLast ? undefined : 'has an empty segment ("//")';
   if (segment === '**')
     return isLast ? undefined : 'has "**" before its end: only the last segment may be "**"';
   if (segment === '*' || PARAMETER.test(segment)) return undefined;

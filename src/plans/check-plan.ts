@@ -58,13 +58,16 @@ function canBothMatch(one: PathPattern, other: PathPattern): boolean {
   const shareMethod =
     one.methods === undefined ||
     other.methods === undefined ||
-    one.methods.some((method) => other.methods?.includes(method));
+    one.methods.some((method) => other.methods?.includes(method)) ||
+    (one.methods.includes('HEAD') && other.methods.includes('GET')) ||
+    (one.methods.includes('GET') && other.methods.includes('HEAD'));
   return shareMethod && canPathsMeet(one.path, other.path);
 }
 
 function canPathsMeet(one: string, other: string): boolean {
-  const a = parsePathPattern(one);
-  const b = parsePathPattern(other);
+  // The patterns of a plan are in one case already.
+  const a = parsePathPattern(one, 'sensitive');
+  const b = parsePathPattern(other, 'sensitive');
   const common = Math.min(a.segments.length, b.segments.length);
   for (let i = 0; i < common; i += 1) {
     if (!canSegmentsMeet(a.segments[i], b.segments[i])) return false;
@@ -77,7 +80,7 @@ function canPathsMeet(one: string, other: string): boolean {
 type Segment = string | typeof ANY_SEGMENT | undefined;
 
 function canSegmentsMeet(a: Segment, b: Segment): boolean {
-  // `*` does not match an empty segment, such as the last one of `/users/`.
+  // `*` does not match an empty segment: the one of `/`.
   if (a === ANY_SEGMENT) return b !== '';
   if (b === ANY_SEGMENT) return a !== '';
   return a === b;

@@ -3,16 +3,21 @@ import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import { parsePeriod } from '../limiter/period.ts';
 import type { CostRule } from '../limiter/request-costs.ts';
 import { type LimitRule, RequestLimits } from '../limiter/request-limits.ts';
+import type { PathCase } from '../paths/path-readings.ts';
 import type { AdditionalLimit, PlanCost, PlanTerms } from './plan.ts';
 
 /** The part of a plan that its limits are made from. */
 type LimitedPlan = Pick<PlanTerms, 'limit' | 'period' | 'additionalLimits' | 'costs'>;
 
 /** The limits of a key under a plan. Throws for an invalid period. An override of a limit that the plan does not have is ignored. */
-export function limitsOfPlan(plan: LimitedPlan, overrides: LimitOverrides): RequestLimits {
+export function limitsOfPlan(
+  plan: LimitedPlan,
+  overrides: LimitOverrides,
+  pathCase: PathCase,
+): RequestLimits {
   const main: AdditionalLimit = { limitId: MAIN_LIMIT_ID, limit: plan.limit, period: plan.period };
   const additional = plan.additionalLimits.map((limit) => ruleOf(limit, overrides));
-  return new RequestLimits([ruleOf(main, overrides), ...additional], plan.costs.map(costRuleOf));
+  return new RequestLimits([ruleOf(main, overrides), ...additional], plan.costs.map(costRuleOf), pathCase);
 }
 
 function ruleOf(written: AdditionalLimit, overrides: LimitOverrides): LimitRule {

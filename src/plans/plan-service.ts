@@ -1,7 +1,9 @@
 import type { ChangeContext } from '../audit/change-context.ts';
 import { type BoundKeys, PlanExists, PlanInUse, PlanIsDefault, PlanNotFound } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
+import type { PathCase } from '../paths/path-readings.ts';
 import { requireState } from '../platform/precondition.ts';
+import { canonicalTerms } from './canonical-terms.ts';
 import { checkPlan } from './check-plan.ts';
 import type { Plan, PlanTerms } from './plan.ts';
 import { isPlanId, SHIPPED_PLAN_ID } from './plan-id.ts';
@@ -15,6 +17,8 @@ export interface PlanServiceOptions {
   readonly versions: RecordVersions;
   /** The plan of keys without one; null = unlimited. */
   readonly defaultPlanId: string | null;
+  /** In which patterns are stored. */
+  readonly pathCase: PathCase;
 }
 
 /** A plan as its author sends it. */
@@ -24,8 +28,9 @@ export interface NewPlan extends PlanTerms {
 
 /**
  * Creates, shows, changes and deletes plans. Once the promise resolves, a change applies to the next request of every key under the plan,
- * on every replica, or within seconds if the versions defer it. If it rejects with `StoreUnavailable`, the change may or may not have been made. Fields are already valid by
- * themselves; this service checks that they fit together.
+ * on every replica, or within seconds if the versions defer it. If it rejects with `StoreUnavailable`, the change may or may not have been
+ * made. Fields are already valid by themselves; this service brings patterns into canonical form and checks that the fields fit together.
+ * What has patterns throws `PatternNotCanonical` for those without such a form.
  */
 export class PlanService {
   readonly #options: PlanServiceOptions;
@@ -35,7 +40,8 @@ export class PlanService {
   }
 
   /** Throws `PlanExists` if the id is taken, and `InvalidBody` if the parts of the plan contradict each other. */
-  async create(made: NewPlan, change: ChangeContext): Promise<Plan> {
+  async create(written: NewPlan, change: ChangeContext): Promise<Plan> {
+    const made = canonicalTerms(written, this.#options.pathCase);
     checkPlan(made);
     const plan = await this.#insert(made, change);
     if (plan === undefined) throw new PlanExists();
@@ -46,10 +52,8 @@ export class PlanService {
    * Creates the plan, or replaces the present one. Throws `InvalidBody` if the parts of the plan contradict each other, and
    * `VersionMismatch` if the present plan, or its absence, is not as expected.
    */
-  async put(
-    written: NewPlan,
-    change: ChangeContext,
-  ): Promise<{ readonly plan: Plan; readonly isNew: boolean }> {
+  async put(sent: NewPlan, change: ChangeContext): Promise<{ readonly plan: Plan; readonly isNew: boolean }> {
+    const written = canonicalTerms(sent, this.#options.pathCase);
     checkPlan(written);
     const { id, ...terms } = written;
     const { expects } = change;
@@ -113,7 +117,8 @@ export class PlanService {
    * Throws `PlanNotFound`, `InvalidBody` if the parts of the changed plan contradict each other, and `VersionMismatch` if the plan's state
    * is not the expected one.
    */
-  async update(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan> {
+  async update(planId: string, written: PlanChanges, change: ChangeContext): Promise<Plan> {
+    const changes = canonicalTerms(written, this.#options.pathCase);
     // The write checks this again, with the plan locked. Checked here so that an invalid change marks no keys stale.
     checkPlan({ ...(await this.get(planId)), ...changes });
     const plan = await this.#write(planId, changes, change);

@@ -13,6 +13,7 @@ import type { RequestCost } from '../limiter/request-costs.ts';
 import type { RequestLimits } from '../limiter/request-limits.ts';
 import { type Outcome, outcomeOfError } from '../observability/outcomes.ts';
 import type { RequestTrace } from '../observability/tracing.ts';
+import { otherReadings, type PathCase } from '../paths/path-readings.ts';
 import { keyExpiryLine } from './headers/key-expiry.ts';
 import { rateLimitLines } from './headers/rate-limit-headers.ts';
 
@@ -90,6 +91,7 @@ export class Exchange {
   onClosed: ((exchange: Exchange) => void) | undefined = undefined;
   readonly #steps: readonly Step[];
   #position = 0;
+  #otherReadings: readonly string[] | undefined = undefined;
 
   constructor(
     steps: readonly Step[],
@@ -125,9 +127,15 @@ export class Exchange {
     return this.isSwitched || this.res.writableFinished;
   }
 
-  /** What the request costs under a plan. */
-  costIn(limits: RequestLimits): RequestCost {
-    return limits.costOf(this.req.method ?? '', this.head.path);
+  /** What the request costs under a plan; `others` are the other readings of its path. */
+  costIn(limits: RequestLimits, others: readonly string[]): RequestCost {
+    return limits.costOf(this.req.method ?? '', this.head.path, others);
+  }
+
+  /** The other readings of the path, made at most once. */
+  otherReadings(pathCase: PathCase): readonly string[] {
+    this.#otherReadings ??= otherReadings(this.head.path, pathCase);
+    return this.#otherReadings;
   }
 
   /** Runs the next step. If the step throws, this request fails with a 500 and no other is affected. */

@@ -8,6 +8,7 @@ import type { PreviousSecretUses } from '../keys/secrets/previous-secret-uses.ts
 import type { CostSettler } from '../limiter/cost-settler.ts';
 import type { RateLimiter } from '../limiter/rate-limiter.ts';
 import type { RequestTracing } from '../observability/tracing.ts';
+import type { PathCase } from '../paths/path-readings.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { UsageRecorder } from '../usage/usage.ts';
 import type { ExchangeSummary } from './exchange-summary.ts';
@@ -53,6 +54,8 @@ export interface ProxyOptions extends BodyRateOptions {
   readonly customerIdHeader: string;
   /** Path patterns that name endpoints in the statistics. */
   readonly endpointPatterns: readonly string[];
+  /** How paths are compared with patterns. */
+  readonly pathCase: PathCase;
   readonly forwardAuthorization: boolean;
   readonly trustedProxies: BlockList;
   /** Origins whose pages may use any key that is not restricted to origins; `*` = any. */

@@ -17,7 +17,7 @@ const entries = [
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli'],
   client: [],
-  console: ['client'],
+  console: ['client', 'limiter', 'paths'],
   cli: ['client', 'app', 'config', 'platform', 'keys', 'admins', 'idempotency'],
   app: [
     'config',
@@ -62,6 +62,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'usage',
     'admins',
     'audit',
+    'paths',
     'platform',
     'errors.ts',
   ],

@@ -23,7 +23,10 @@ const API = RESOURCES.flatMap((name) => [
 const WILDCARDS = Array.from({ length: 100 }, (_, depth) => `${'/*'.repeat(depth + 1)}/end`);
 
 function matcherOf(paths: readonly string[]): PathMatcher<string> {
-  return new PathMatcher(paths.map((path) => ({ pattern: { path }, value: path })));
+  return new PathMatcher(
+    paths.map((path) => ({ pattern: { path }, value: path })),
+    'insensitive',
+  );
 }
 
 /** The fastest of several rounds, in nanoseconds a match: what else the machine does only ever adds. */

@@ -312,6 +312,6 @@ describe('a file that is not UTF-8', () => {
       const { code, stderr } = await stage.tollgate.run(words);
       expect([code, stderr]).toEqual([64, `${file} is not UTF-8.\n`]);
     }
-    await expect(readConfigurationFile(file)).rejects.toThrow('the file is not UTF-8');
+    await expect(readConfigurationFile(file, 'insensitive')).rejects.toThrow('the file is not UTF-8');
   });
 });

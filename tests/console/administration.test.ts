@@ -72,6 +72,11 @@ describe('the pages of plans', () => {
     expect(await accessibilityFaults()).toEqual([]);
     await page.getByLabel('In each').first().fill('day');
     await page.getByText('Allows 10 a second and 1,000 a day.').waitFor();
+    await named.getByRole('button', { name: 'Only for some requests' }).click();
+    await named.getByLabel('Path').fill('/V1/%73earch');
+    await named.getByText('Is saved as /v1/search').waitFor();
+    await page.getByLabel('Path of the request').fill('/v1//search;x');
+    await page.getByText('Costs 1, counted in main, burst. Also read as /v1/search.').waitFor();
     await page.getByRole('button', { name: 'Create plan' }).click();
     await heading(page, 'several');
     expect(
@@ -79,7 +84,7 @@ describe('the pages of plans', () => {
     ).toMatchObject({
       limit: 1000,
       period: 'day',
-      additionalLimits: [{ limitId: 'burst', limit: 10, period: 'second' }],
+      additionalLimits: [{ limitId: 'burst', limit: 10, period: 'second', match: [{ path: '/v1/search' }] }],
     });
     await close();
   });

@@ -60,7 +60,11 @@ describe.each([
         previousSecret: null,
         plan: {
           id: 'default',
-          limits: limitsOfPlan({ limit: 1000, period: 'hour', additionalLimits: [], costs: [] }, {}),
+          limits: limitsOfPlan(
+            { limit: 1000, period: 'hour', additionalLimits: [], costs: [] },
+            {},
+            'insensitive',
+          ),
         },
         restrictions: null,
       },

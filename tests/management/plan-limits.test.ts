@@ -138,6 +138,81 @@ describe('a plan with several limits', () => {
   });
 });
 
+describe('the patterns of a plan', () => {
+  const listsOf = (path: string) => ({
+    additionalLimits: [{ limitId: 'some', limit: 10, period: 'hour', match: [{ methods: ['GET'], path }] }],
+    costs: [{ path, cost: 2 }],
+  });
+
+  it.each([
+    ['/V1/Search/**', '/v1/search/**'],
+    ['/v1/%53%65arch', '/v1/search'],
+    ['/a%2Fb', '/a/b'],
+    ['/a%20b/caf%c3%a9', '/a%20b/caf%C3%A9'],
+    ['/%2a/{userId}', '/%2A/{userId}'],
+    ['/v1/search/', '/v1/search/'],
+  ])('are stored in canonical form: %s as %s', async (path, canonical) => {
+    const { rateLimitId } = await management.createPlan(listsOf(path));
+    const shown = await management.send('get', `/rate-limit/${rateLimitId}`).expect(200);
+    expect(shown.body).toMatchObject(listsOf(canonical));
+    const changed = await management.send('patch', `/rate-limit/${rateLimitId}`, listsOf(path)).expect(200);
+    expect(changed.body).toEqual(shown.body);
+    const put = await management.send('put', `/rate-limit/${rateLimitId}`, { ...BASE, ...listsOf(path) });
+    expect(put.body).toMatchObject(listsOf(canonical));
+  });
+
+  it.each([
+    ['/v1/search;a=b/x', 'write "/v1/search/x"'],
+    ['/v1/search%3Ba', 'write "/v1/search"'],
+    ['/V1//%73earch/**', 'write "/v1/search/**"'],
+    ['/v1/%2Fsearch', 'write "/v1/search"'],
+    ['/v1/;a/search', 'write "/v1/search"'],
+    ['/v1/%2e%2e/search', 'which no request can have'],
+    ['/v1/search%00', 'which no request can have'],
+    ['/v1%5Csearch', 'which no request can have'],
+  ])('without canonical form are rejected with the spelling to use: %s', async (path, message) => {
+    const { rateLimitId } = await management.createPlan();
+    const lists = listsOf(path);
+    const errors = ['additionalLimits[0].match[0].path', 'costs[0].path'].map((field) => ({
+      field,
+      message: expect.stringContaining(message),
+    }));
+    for (const [method, target, body] of [
+      ['post', '/rate-limit/create', { rateLimitId: 'of-parameters', ...BASE, ...lists }],
+      ['put', `/rate-limit/${rateLimitId}`, { ...BASE, ...lists }],
+      ['patch', `/rate-limit/${rateLimitId}`, lists],
+    ] as const) {
+      const response = await management.send(method, target, body).expect(400);
+      expect(response.body).toMatchObject({ code: 'pattern_not_canonical', errors });
+    }
+    await management.send('get', '/rate-limit/of-parameters').expect(404);
+    const config = { plans: [{ rateLimitId, ...BASE, ...lists }] };
+    for (const target of ['/tollgate/config/diff', '/tollgate/config/apply']) {
+      const { body } = await management.send('post', target, { config, owner: 'patterns' }).expect(400);
+      expect(body).toMatchObject({
+        code: 'pattern_not_canonical',
+        errors: errors.map((error) => ({ ...error, field: `config.plans[0].${error.field}` })),
+      });
+    }
+  });
+
+  it('in another spelling are no change of a configuration', async () => {
+    const plan = (path: string) => ({ rateLimitId: 'spelt', ...BASE, ...listsOf(path) });
+    const body = (path: string) => ({ config: { plans: [plan(path)] }, owner: 'spelling' });
+    await management.send('post', '/tollgate/config/apply', body('/V1/%53earch')).expect(200);
+    const shown = await management.send('get', '/rate-limit/spelt').expect(200);
+    expect(shown.body).toMatchObject(listsOf('/v1/search'));
+    const same = await management.send('post', '/tollgate/config/diff', body('/v1/Search')).expect(200);
+    expect(same.body).toMatchObject({ changes: [] });
+  });
+
+  it('of HEAD meet a limit of GET: a cost above it is rejected', async () => {
+    const limit = { limitId: 'gets', limit: 5, period: 'hour', match: [{ methods: ['GET'], path: '/a' }] };
+    const costs = [{ methods: ['HEAD'], path: '/A/', cost: 6 }];
+    expect(await rejected({ additionalLimits: [limit], costs })).toMatchObject([{ field: 'costs[0].cost' }]);
+  });
+});
+
 describe('PUT /rate-limit/{rateLimitId}', () => {
   it('makes a plan with 201, and replaces all of it with 200', async () => {
     const made = await management.send('put', '/rate-limit/put', { ...BASE, costs: COSTS }).expect(201);

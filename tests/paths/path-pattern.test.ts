@@ -11,7 +11,7 @@ describe('a path pattern', () => {
     'may be %s',
     (path) => {
       expect(pathPatternFault(path)).toBeUndefined();
-      expect(() => parsePathPattern(path)).not.toThrow();
+      expect(() => parsePathPattern(path, 'insensitive')).not.toThrow();
     },
   );
 
@@ -25,7 +25,6 @@ describe('a path pattern', () => {
     ['/caf\u00e9', 'must be visible ASCII: percent-encode everything else, as requests do'],
     ['/a b', 'must be visible ASCII: percent-encode everything else, as requests do'],
     ['/100%', 'has a "%" that is not followed by two hexadecimal digits'],
-    ['/a//b', 'has an empty segment ("//")'],
     ['/a/../b', 'has a "." or ".." segment, which no request can have'],
     ['/**/users', 'has "**" before its end: only the last segment may be "**"'],
     ['/user*', 'has a "*" inside a segment: it stands for a whole segment'],
@@ -35,15 +34,21 @@ describe('a path pattern', () => {
     ['/users/{id', 'has a "{" or "}" inside a segment: "{name}" stands for a whole segment'],
   ])('%j is rejected with the reason', (path, fault) => {
     expect(pathPatternFault(path)).toBe(fault);
-    expect(() => parsePathPattern(path)).toThrow(`the pattern ${fault}`);
+    expect(() => parsePathPattern(path, 'insensitive')).toThrow(`the pattern ${fault}`);
   });
 
   it('is taken apart into literal segments, single wildcards and the rest', () => {
-    expect(parsePathPattern('/v1/{user}/*/x/**')).toEqual({
+    expect(parsePathPattern('/v1/{user}/*/x/**', 'insensitive')).toEqual({
       segments: ['v1', ANY_SEGMENT, ANY_SEGMENT, 'x'],
       hasRest: true,
+      hasSlash: false,
     });
-    expect(parsePathPattern('/users/')).toEqual({ segments: ['users', ''], hasRest: false });
+    expect(parsePathPattern('/users/', 'insensitive')).toEqual({
+      segments: ['users'],
+      hasRest: false,
+      hasSlash: true,
+    });
+    expect(parsePathPattern('/', 'insensitive')).toEqual({ segments: [''], hasRest: false, hasSlash: false });
   });
 
   it('names methods in upper case, at least one', () => {

@@ -21,7 +21,12 @@ describe('the service of plans', () => {
   beforeEach(() => {
     versions = new RecordingVersions();
     clock = new ManualClock(START_MS);
-    service = new PlanService({ repository: store.records.plans, versions, defaultPlanId: 'default' });
+    service = new PlanService({
+      repository: store.records.plans,
+      versions,
+      defaultPlanId: 'default',
+      pathCase: 'insensitive',
+    });
   });
 
   const now = () => sampleChange({ atMs: clock.nowMs() });
@@ -90,7 +95,12 @@ describe('the service of plans', () => {
   it.each([null, 'other'])(
     'keeps the plan that applies by default while the settings name %s',
     async (id) => {
-      const other = new PlanService({ repository: store.records.plans, versions, defaultPlanId: id });
+      const other = new PlanService({
+        repository: store.records.plans,
+        versions,
+        defaultPlanId: id,
+        pathCase: 'insensitive',
+      });
       await expect(other.remove('default', now())).rejects.toThrow(PlanIsDefault);
     },
   );
@@ -101,7 +111,7 @@ describe('the service of plans', () => {
       const key = sampleKey();
       await late.records.keys.insert(key, now());
       const repository = late.records.plans;
-      const plans = new PlanService({ repository, versions, defaultPlanId: 'late' });
+      const plans = new PlanService({ repository, versions, defaultPlanId: 'late', pathCase: 'insensitive' });
       await plans.create({ id: 'another', ...GOLD }, now());
       expect(versions.steps).toEqual([]);
       await plans.create({ id: 'late', ...GOLD }, now());

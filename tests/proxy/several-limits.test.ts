@@ -115,13 +115,19 @@ describe('a key under several limits', () => {
     ]);
   });
 
-  it('matches the path as it was sent, case-sensitive and undecoded', async () => {
-    const additionalLimits = [{ limitId: 'search', limit: 1, period: 'day', match: [{ path: '/search' }] }];
+  it('counts every spelling of a path in the limit, also by HEAD, and no other path', async () => {
+    const match = [{ methods: ['GET'], path: '/search' }];
+    const shadow = { limitId: 'next', limit: 2, period: 'day', mode: 'shadow' as const, match };
+    const additionalLimits = [{ limitId: 'search', limit: 4, period: 'day', match }, shadow];
     await stage.gateway.change({ plan: planOf({ limit: 100, additionalLimits }) });
-    expect(statusOf(await use('GET /search'))).toBe(200);
-    expect(statusOf(await use('GET /search'))).toBe(429);
-    for (const path of ['/Search', '/%73earch', '/search/'])
-      expect(statusOf(await use(`GET ${path}`))).toBe(200);
+    for (const request of ['GET /Search', 'GET /%73earch', 'GET /search;a/', 'HEAD //search'])
+      expect(statusOf(await use(request))).toBe(200);
+    for (const request of ['GET /search', 'GET /SEARCH', 'HEAD /search'])
+      expect(statusOf(await use(request))).toBe(429);
+    for (const request of ['GET /searches', 'GET /search/x', 'POST /search'])
+      expect(statusOf(await use(request, 'Content-Length: 0'))).toBe(200);
+    await until(() => stage.gateway.recorded.length === 10);
+    expect(stage.gateway.recorded.filter(({ shadowLimited }) => shadowLimited > 0)).toHaveLength(2);
   });
 
   it('keeps the count of a limit through an edit of its number, and of the others', async () => {

@@ -10,7 +10,7 @@ describe('endpoint patterns', () => {
   });
   afterAll(() => fleet?.stop());
 
-  it('name the endpoints of the paths that they match, and leave the others', async () => {
+  it('name the endpoints of the paths that they match in any spelling, and leave the others', async () => {
     const { id, secret } = await fleet.admin.makeKey('of patterns');
     const paths = [
       ...['/v1/users/1?page=2', '/v1/users/2', '/v1/users/%31'],
@@ -30,12 +30,11 @@ describe('endpoint patterns', () => {
       each.requests,
     ]);
     expect(Object.fromEntries(requests)).toEqual({
-      '/v1/users/{id}': 3,
+      '/v1/users/{id}': 4,
       '/v1/files/**': 2,
       '/v1/users/me': 1,
       '/v1/*/list': 1,
       '/v1/users/1/cart': 1,
-      '/V1/users/1': 1,
     });
   });
 });

@@ -44,10 +44,10 @@ function settingsOrFaults(environment: Environment): Settings | InvalidSettings 
 }
 
 /** Reads the `CONFIG_FILE` as a start of the gateway does, which ends because of a fault in it. */
-async function checkConfiguration({ configFile }: Settings): Promise<readonly Finding[]> {
+async function checkConfiguration({ configFile, pathCase }: Settings): Promise<readonly Finding[]> {
   if (configFile === null) return [];
   try {
-    await readConfigurationFile(configFile);
+    await readConfigurationFile(configFile, pathCase);
     return [ok('settings', 'The CONFIG_FILE holds a valid configuration.')];
   } catch (error) {
     if (!(error instanceof InvalidConfiguration)) throw error;

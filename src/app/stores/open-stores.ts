@@ -35,6 +35,7 @@ export async function openRecordStore(
     defaultPlanId: settings.defaultPlanId,
     withOwners: typeof settings.authorizePort === 'number',
     chainSecrets,
+    pathCase: settings.pathCase,
   };
   if (settings.databaseUrl === null) {
     return openEmbeddedRecords({ ...options, directory: recordsDirectory(settings) });

@@ -104,7 +104,12 @@ function managementServices(context: ReplicaContext, parts: ManagementParts): Ma
     ...keyServices(context, parts, versions),
     configurations,
     verifier,
-    plans: new PlanService({ repository: records.plans, versions, defaultPlanId: settings.defaultPlanId }),
+    plans: new PlanService({
+      repository: records.plans,
+      versions,
+      defaultPlanId: settings.defaultPlanId,
+      pathCase: settings.pathCase,
+    }),
     counters: counting.counters,
     usage: usage.reader,
     series: new UsageSeries({
@@ -140,7 +145,7 @@ function keyServices(
 }
 
 function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {
-  const { keyPrefix, secretReveal, defaultPlanId, customerIdHeader } = settings;
+  const { keyPrefix, secretReveal, defaultPlanId, customerIdHeader, pathCase } = settings;
   const { usageRetentionDays, usageDailyRetentionDays, auditRetentionDays, port, adminPort, authorizePort } =
     settings;
   return {
@@ -148,6 +153,7 @@ function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {
     secretReveal,
     defaultPlanId,
     customerIdHeader,
+    pathCase,
     usageRetentionDays,
     usageDailyRetentionDays,
     auditRetentionDays,

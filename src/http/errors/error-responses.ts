@@ -34,6 +34,7 @@ const tryAgain: Mapping = { status: 503, headers: { 'Retry-After': '1' } };
 const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   malformed_json: { status: 400 },
   invalid_body: { status: 400 },
+  pattern_not_canonical: { status: 400 },
   invalid_parameter: { status: 400 },
   invalid_cursor: { status: 400 },
   unsupported_grouping: { status: 400 },

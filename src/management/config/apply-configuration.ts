@@ -8,6 +8,7 @@ import {
 } from '../../desired-state/difference.ts';
 import type { RevealedSecret } from '../../desired-state/new-managed-keys.ts';
 import { InvalidBody, MissingScope } from '../../errors.ts';
+import type { PathCase } from '../../paths/path-readings.ts';
 import { endpoint, type ResponseSchema } from '../endpoint.ts';
 import { COUNT, listOf, named, objectOf, TEXT } from '../response-schemas.ts';
 import {
@@ -59,9 +60,9 @@ export const diffConfiguration = endpoint<DiffBody>({
   bodyLimitBytes: CONFIGURATION_LIMIT_BYTES,
   status: 200,
   response: named('ConfigurationDifference', objectOf(DIFFERENCE)),
-  errors: ['plan_is_default'],
-  async handle({ body, change }, { configurations }) {
-    const { desired, terms } = readBody(body);
+  errors: ['pattern_not_canonical', 'plan_is_default'],
+  async handle({ body, change }, { configurations, gateway }) {
+    const { desired, terms } = readBody(body, gateway.pathCase);
     return presentDifference(await inConfig(configurations.diff(desired, terms, change)), new Map());
   },
 });
@@ -87,13 +88,20 @@ export const applyConfiguration = endpoint<ApplyBody>({
       },
     }),
   ),
-  errors: ['managed_elsewhere', 'digest_mismatch', 'secret_taken', 'plan_in_use', 'plan_is_default'],
-  async handle({ body, change, principal }, { configurations, log }) {
+  errors: [
+    'pattern_not_canonical',
+    'managed_elsewhere',
+    'digest_mismatch',
+    'secret_taken',
+    'plan_in_use',
+    'plan_is_default',
+  ],
+  async handle({ body, change, principal }, { configurations, gateway, log }) {
     const { force = false, expectDigest } = body;
     // `force` takes records over from others, which the scope config:write alone does not allow.
     const missing = force ? missingScope(principal, ['keys:write', 'keys:delete', 'plans:write']) : undefined;
     if (missing !== undefined) throw new MissingScope(missing);
-    const { desired, terms } = readBody(body);
+    const { desired, terms } = readBody(body, gateway.pathCase);
     const applied = await inConfig(configurations.apply(desired, { ...terms, force, expectDigest }, change));
     if (applied === undefined) throw new Error('A configuration of a request is always applied.');
     const { difference, newKeyIds, secrets } = applied;
@@ -106,10 +114,10 @@ export const applyConfiguration = endpoint<ApplyBody>({
   },
 });
 
-function readBody({ config, owner, prune = false }: DiffBody) {
+function readBody({ config, owner, prune = false }: DiffBody, pathCase: PathCase) {
   const terms: ConfigurationTerms = { owner, prune };
   try {
-    return { desired: readConfiguration(config), terms };
+    return { desired: readConfiguration(config, pathCase), terms };
   } catch (error) {
     throw error instanceof InvalidBody ? error.under('config') : error;
   }

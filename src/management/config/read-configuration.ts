@@ -1,9 +1,18 @@
 import type { DesiredKey, DesiredState } from '../../desired-state/desired-state.ts';
-import { type FieldFault, InvalidBody, PlanNotFound, requireNoFaults } from '../../errors.ts';
+import {
+  type FieldFault,
+  InvalidBody,
+  MAX_FAULTS,
+  PatternNotCanonical,
+  PlanNotFound,
+  requireNoFaults,
+} from '../../errors.ts';
 import { createBodyCompiler } from '../../http/body-schema.ts';
 import { parseIsoUtc } from '../../http/timestamps.ts';
 import { digestOfText } from '../../keys/secrets/secret-digest.ts';
 import { NO_OVERRIDES } from '../../limiter/limit-overrides.ts';
+import type { PathCase } from '../../paths/path-readings.ts';
+import { canonicalTerms } from '../../plans/canonical-terms.ts';
 import { checkPlan } from '../../plans/check-plan.ts';
 import type { NewPlan } from '../../plans/plan-service.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from '../formats.ts';
@@ -17,20 +26,36 @@ import {
 } from './configuration-schema.ts';
 
 /** Returns a reader of parsed files. It throws `InvalidBody` with the faults of the schema, or else with those of `readConfiguration`. */
-export function configurationReader(): (value: unknown) => DesiredState {
+export function configurationReader(pathCase: PathCase): (value: unknown) => DesiredState {
   const check = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS)(CONFIGURATION);
   return (value) => {
     check(value);
     // The schema has checked the type.
-    return readConfiguration(value as WrittenConfiguration);
+    return readConfiguration(value as WrittenConfiguration, pathCase);
   };
 }
 
-/** Checks what a schema can't. Throws `InvalidBody` with all faults, up to a bound, by their paths. */
-export function readConfiguration({ plans = [], keys = [] }: WrittenConfiguration): DesiredState {
+/**
+ * Checks what a schema can't. Throws `InvalidBody` with all faults, up to a bound, by their paths; `PatternNotCanonical` if all are of
+ * patterns.
+ */
+export function readConfiguration(
+  { plans = [], keys = [] }: WrittenConfiguration,
+  pathCase: PathCase,
+): DesiredState {
   const faults: FieldFault[] = [];
+  const patternFaults: FieldFault[] = [];
+  const readPlans = plans.map((plan, index) => {
+    try {
+      return { ...plan, ...canonicalTerms(plan, pathCase) };
+    } catch (error) {
+      if (!(error instanceof PatternNotCanonical)) throw error;
+      patternFaults.push(...error.under(`plans[${index}]`).faults);
+      return plan;
+    }
+  });
   const desired = {
-    plans: plans.flatMap((plan, index) => withFaults(() => readPlan(plan), `plans[${index}]`, faults)),
+    plans: readPlans.flatMap((plan, index) => withFaults(() => readPlan(plan), `plans[${index}]`, faults)),
     keys: keys.flatMap((key, index) => withFaults(() => readKey(key), `keys[${index}]`, faults)),
   };
   const planIds = plans.map(({ rateLimitId }) => rateLimitId);
@@ -41,7 +66,9 @@ export function readConfiguration({ plans = [], keys = [] }: WrittenConfiguratio
     ...repeated(externalIds, 'keys', 'externalId'),
     ...repeated(digests, 'keys', 'secretHash'),
   );
-  requireNoFaults(faults);
+  if (faults.length === 0 && patternFaults.length > 0)
+    throw new PatternNotCanonical(patternFaults.slice(0, MAX_FAULTS));
+  requireNoFaults([...patternFaults, ...faults]);
   return desired;
 }
 

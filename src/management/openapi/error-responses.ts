@@ -54,14 +54,15 @@ const CONFLICTS = {
   description: 'What keeps a configuration from being applied; at most 50.',
 };
 
+const FIELD_FAULTS = {
+  ...listOf({ ...objectOf({ field: TEXT, message: TEXT }), title: 'FieldFault' }),
+  description: 'Each field that breaks its rule; only with the codes invalid_body and pattern_not_canonical.',
+};
+
 /** Further fields of an error, besides its sentence and its code. */
 const DETAILS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, object>>>>> = {
-  invalid_body: {
-    errors: {
-      ...listOf({ ...objectOf({ field: TEXT, message: TEXT }), title: 'FieldFault' }),
-      description: 'Each field that breaks its rule; only with the code invalid_body.',
-    },
-  },
+  invalid_body: { errors: FIELD_FAULTS },
+  pattern_not_canonical: { errors: FIELD_FAULTS },
   plan_in_use: { boundKeys: { ...COUNT, description: 'Only with the code plan_in_use.' } },
   missing_scope: { requiredScope: { ...TEXT, description: 'Only with the code missing_scope.' } },
   managed_elsewhere: { conflicts: CONFLICTS },

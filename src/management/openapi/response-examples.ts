@@ -179,6 +179,7 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
       secretReveal: 'always',
       defaultPlanId: 'default',
       customerIdHeader: 'x-customer-id',
+      pathCase: 'insensitive',
       usageRetentionDays: 90,
       usageDailyRetentionDays: 400,
       auditRetentionDays: 365,

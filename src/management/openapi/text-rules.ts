@@ -39,7 +39,7 @@ export const TEXT_RULES: Readonly<Record<string, TextRules>> = {
   },
   period: { pattern: PERIOD_PATTERN, maxLength: 48, examples: ['15 minutes', 'hour', 'P1M'] },
   'path-pattern': {
-    pattern: String.raw`^(?:/(?:${SEGMENT}))*(?:/(?:\*\*)?)?$`,
+    pattern: String.raw`^(?:/(?:${SEGMENT})?)*(?:/(?:\*\*)?)?$`,
     minLength: 1,
     maxLength: MAX_PATTERN_LENGTH,
     examples: ['/v1/search/**'],

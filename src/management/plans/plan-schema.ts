@@ -53,7 +53,7 @@ const METHODS: FieldSchema = {
 };
 const PATH: FieldSchema = {
   description:
-    'must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"',
+    'must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"; it is stored percent-decoded, and in lower case unless PATH_CASE=sensitive',
   type: 'string',
   format: 'path-pattern',
 };

@@ -28,7 +28,7 @@ export const createRateLimit = endpoint<CreatePlanBody>({
   tagged: true,
   headers: ['Tollgate-Applies-Within'],
   response: CREATED_PLAN,
-  errors: ['plan_exists'],
+  errors: ['pattern_not_canonical', 'plan_exists'],
   async handle({ body, change }, { plans, log }) {
     const plan = await plans.create({ id: body.rateLimitId, ...readTerms(body) }, change);
     log.info({ event: 'plan_created', planId: plan.id }, 'a rate limit plan was created');
@@ -112,7 +112,7 @@ export const putRateLimit = endpoint<PutPlanBody>({
   conditional: true,
   headers: ['Tollgate-Applies-Within'],
   response: PLAN,
-  errors: [],
+  errors: ['pattern_not_canonical'],
   async handle({ id, body, change }, { plans, log }) {
     if (!NEW_PLAN_ID.test(id)) throw new InvalidBody([{ field: 'rateLimitId', message: PLAN_ID_RULE }]);
     if (body.rateLimitId !== undefined && body.rateLimitId !== id) {
@@ -139,7 +139,7 @@ export const updateRateLimit = endpoint<UpdatePlanBody>({
   conditional: true,
   headers: ['Tollgate-Applies-Within'],
   response: PLAN,
-  errors: ['plan_not_found'],
+  errors: ['pattern_not_canonical', 'plan_not_found'],
   async handle({ id, body, change }, { plans, log }) {
     const plan = await plans.update(id, readChanges(body), change);
     log.info({ event: 'plan_updated', planId: plan.id }, 'a rate limit plan was changed');

@@ -1,5 +1,6 @@
 import { SCOPES } from '../../admins/scopes.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
+import { PATH_CASES } from '../../paths/path-readings.ts';
 import { endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
@@ -28,6 +29,7 @@ export const showWhoami = endpoint({
           secretReveal: { type: 'string', enum: ['always', 'once'] },
           defaultPlanId: { ...orNull(TEXT), description: 'Null: keys without a plan are unlimited.' },
           customerIdHeader: TEXT,
+          pathCase: { type: 'string', enum: PATH_CASES },
           usageRetentionDays: COUNT,
           usageDailyRetentionDays: COUNT,
           auditRetentionDays: COUNT,

@@ -2,6 +2,7 @@ import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { CostSettler } from '../../limiter/cost-settler.ts';
 import { customerOf } from '../../limiter/customer-id.ts';
 import { type LimitSubject, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
+import type { PathCase } from '../../paths/path-readings.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { CurrentKey, type CurrentKeyOptions, unavailable } from './current-key.ts';
 import { type BackendDeadline, tooLate } from './reserve.ts';
@@ -10,6 +11,7 @@ import { type BackendDeadline, tooLate } from './reserve.ts';
 export interface LimitOptions extends CurrentKeyOptions, BackendDeadline {
   /** Name of the request header that names the customer, lower case. */
   readonly customerIdHeader: string;
+  readonly pathCase: PathCase;
 }
 
 /**
@@ -18,14 +20,14 @@ export interface LimitOptions extends CurrentKeyOptions, BackendDeadline {
  * limiter that does not respond, is noted for a later step, because such a request is recorded like any other of the key.
  */
 export function limit(options: LimitOptions): Step {
-  const { limiter, customerIdHeader } = options;
+  const { limiter } = options;
   const currentKey = new CurrentKey(options);
 
   function decide(exchange: Exchange): void {
     const { entry } = exchange;
     if (exchange.rejection !== undefined) exchange.next();
     else if (entry !== undefined) {
-      const subject = subjectOf(exchange, entry.snapshot, customerIdHeader);
+      const subject = subjectOf(exchange, entry.snapshot, options);
       limiter.decide(subject, (decision) => {
         if (decision.kind === 'stale') {
           currentKey.reload(exchange, entry, decideAgain);
@@ -46,21 +48,24 @@ export function limit(options: LimitOptions): Step {
   return decide;
 }
 
+const NONE: readonly string[] = [];
+
 function subjectOf(
   exchange: Exchange,
   { keyId, version, plan }: KeySnapshot,
-  customerIdHeader: string,
+  { customerIdHeader, pathCase }: LimitOptions,
 ): LimitSubject {
   const { req, head, isFresh } = exchange;
   if (plan === null) return { keyId, version, fresh: isFresh, ...WITHOUT_LIMITS };
   const { limits } = plan;
   const method = req.method ?? '';
-  const cost = exchange.costIn(limits);
+  const others = limits.hasPatterns ? exchange.otherReadings(pathCase) : NONE;
+  const cost = exchange.costIn(limits, others);
   const subject = {
     keyId,
     version,
     fresh: isFresh,
-    limits: limits.limitsFor(method, head.path),
+    limits: limits.limitsFor(method, head.path, others),
     cost: cost.units,
     customerId: limits.hasCustomerLimits ? customerOf(req.headers[customerIdHeader]) : '',
     mayRelease: limits.hasReportedCosts,

@@ -1,6 +1,7 @@
 import type { PreviousSecretUses } from '../../keys/secrets/previous-secret-uses.ts';
 import { customerOf } from '../../limiter/customer-id.ts';
 import { PathMatcher } from '../../paths/path-matcher.ts';
+import type { PathCase } from '../../paths/path-readings.ts';
 import { isSuccessful, type UsageRecorder } from '../../usage/usage.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { shadowLimitIdsOf } from '../exchange-summary.ts';
@@ -12,6 +13,7 @@ export interface RecordOptions {
   readonly customerIdHeader: string;
   /** Path patterns: a path is counted under the first one that it matches, otherwise as it is. */
   readonly endpointPatterns: readonly string[];
+  readonly pathCase: PathCase;
   /** Records that the previous secret of a key is still used. */
   readonly previousSecretUses: Pick<PreviousSecretUses, 'note'>;
 }
@@ -21,8 +23,8 @@ export interface RecordOptions {
  * anything is forwarded; a request whose client has left already is recorded at once.
  */
 export function record(options: RecordOptions): Step {
-  const { usage, customerIdHeader, endpointPatterns, previousSecretUses } = options;
-  const endpoints = new PathMatcher(endpointPatterns.map((path) => ({ pattern: { path }, value: path })));
+  const { usage, customerIdHeader, previousSecretUses } = options;
+  const endpointOf = endpointNames(options);
 
   function take(exchange: Exchange): void {
     if (exchange.entry === undefined) return;
@@ -31,7 +33,7 @@ export function record(options: RecordOptions): Step {
     usage.record({
       keyId: snapshot.keyId,
       planId: snapshot.plan?.id ?? '',
-      endpoint: endpoints.match(exchange.req.method ?? '', exchange.head.path) ?? exchange.head.path,
+      endpoint: endpointOf(exchange),
       customerId: customerOf(exchange.req.headers[customerIdHeader]),
       status,
       successful: isSuccessful(status, exchange.isSent),
@@ -50,5 +52,18 @@ export function record(options: RecordOptions): Step {
     if (exchange.isClosed) take(exchange);
     else exchange.onClosed = take;
     exchange.next();
+  };
+}
+
+/** Without patterns, an endpoint is a path as it was sent, and nothing else is made of it. */
+function endpointNames({ endpointPatterns, pathCase }: RecordOptions): (exchange: Exchange) => string {
+  if (endpointPatterns.length === 0) return ({ head }) => head.path;
+  const endpoints = new PathMatcher(
+    endpointPatterns.map((path) => ({ pattern: { path }, value: path })),
+    pathCase,
+  );
+  return (exchange) => {
+    const { req, head } = exchange;
+    return endpoints.matchAny(req.method ?? '', head.path, exchange.otherReadings(pathCase)) ?? head.path;
   };
 }

@@ -39,7 +39,7 @@ export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOpti
       }
       unlock();
     };
-    return { ...recordsIn(db, options, () => applyMigrations(db, options.migrationsDirectory)), close };
+    return { ...recordsIn(db, options, () => applyMigrations(db, options)), close };
   } catch (error) {
     unlock();
     throw error;

@@ -10,6 +10,7 @@ import type { KeyRepository } from '../../keys/key-repository.ts';
 import type { SealedKeys } from '../../keys/secrets/rotate-encryption-key.ts';
 import type { SecretRepository } from '../../keys/secrets/secret-repository.ts';
 import type { RecordChanges } from '../../limiter/changes/record-changes.ts';
+import type { PathCase } from '../../paths/path-readings.ts';
 import type { PlanRepository } from '../../plans/plan-repository.ts';
 import type { UnitOfWork } from '../../platform/unit-of-work.ts';
 import { PostgresAdminTokenRepository } from './admins/postgres-admin-token-repository.ts';
@@ -86,6 +87,8 @@ export interface RecordsOptions {
   readonly withOwners?: boolean | undefined;
   /** Links the entries of the audit log. Null for a program that makes no changes: each would be rejected. */
   readonly chainSecrets: ChainSecrets | null;
+  /** How the patterns of plans are compared with paths; `insensitive` if missing. */
+  readonly pathCase?: PathCase;
 }
 
 /** Records in a Postgres server. Connects with the first query: a server that is unreachable is reported by `ping`, not here. */
@@ -93,7 +96,7 @@ export function openRecords(options: PostgresOptions & RecordsOptions): Records 
   return recordsIn(connectPostgres(options), options, async () => {
     const db = connectPostgresForMigration(options);
     try {
-      return await applyMigrations(db, options.migrationsDirectory);
+      return await applyMigrations(db, options);
     } finally {
       await db.destroy();
     }

@@ -2,13 +2,14 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CompiledQuery, sql } from 'kysely';
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
+import type { PathCase } from '../../paths/path-readings.ts';
 import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
 const FILE_NAME = /^(\d{4}_[a-z0-9_]+)\.sql$/;
 
 /**
- * Applies the files `NNNN_name.sql` of `directory` that this database has not seen, in order, forward only. Each has its own transaction,
+ * Applies the files `NNNN_name.sql` of the directory that this database has not seen, in order, forward only. Each has its own transaction,
  * so that no lock on a table is held while the next one runs. Resolves with the names of those applied now. Rejects when one fails: that
  * one is rolled back, those before it stay applied.
  *
@@ -16,17 +17,30 @@ const FILE_NAME = /^(\d{4}_[a-z0-9_]+)\.sql$/;
  * the session, and would stay locked behind a transaction pooler. A database that a later version has migrated further is left as it
  * is: each migration suits the version before, and both versions run during an upgrade.
  */
-export async function applyMigrations(db: RecordsDatabase, directory: string): Promise<readonly string[]> {
+export async function applyMigrations(
+  db: RecordsDatabase,
+  options: MigrationOptions,
+): Promise<readonly string[]> {
   const applied: string[] = [];
   // Kysely rejects if a file of an applied migration is missing, even when there is nothing to apply.
-  while ((await pendingMigrations(db, directory)).length > 0) {
-    applied.push(...(await db.transaction().execute((trx) => applyNext(trx, directory))));
+  while ((await pendingMigrations(db, options.migrationsDirectory)).length > 0) {
+    applied.push(...(await db.transaction().execute((trx) => applyNext(trx, options))));
   }
   return applied;
 }
 
-async function applyNext(trx: RecordsDatabase, directory: string): Promise<readonly string[]> {
+interface MigrationOptions {
+  readonly migrationsDirectory: string;
+  /** Migrations read it as `tollgate.path_case`. */
+  readonly pathCase?: PathCase;
+}
+
+async function applyNext(
+  trx: RecordsDatabase,
+  { migrationsDirectory: directory, pathCase = 'insensitive' }: MigrationOptions,
+): Promise<readonly string[]> {
   await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.migrations})`.execute(trx);
+  await sql`SELECT set_config('tollgate.path_case', ${pathCase}, true)`.execute(trx);
   const { error, results = [] } = await migrator(trx, directory).migrateUp();
   if (error !== undefined) {
     const failed = results.find((result) => result.status === 'Error')?.migrationName;

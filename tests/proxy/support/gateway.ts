@@ -36,7 +36,7 @@ const BACKEND = { backendTimeoutMs: 10_000, backendConnections: 16 };
 /** A plan of these terms. */
 export function planOf(terms: Partial<PlanTerms>): PlanSnapshot {
   const whole = { limit: 1000, period: 'hour', additionalLimits: [], costs: [], ...terms };
-  return { id: 'test-plan', limits: limitsOfPlan(whole, {}) };
+  return { id: 'test-plan', limits: limitsOfPlan(whole, {}, 'insensitive') };
 }
 
 /** A plan of `limit` requests in `periodText`. */

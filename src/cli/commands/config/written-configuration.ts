@@ -25,7 +25,8 @@ export async function checkedLocally(
 ): Promise<{ readonly plans: number; readonly keys: number }> {
   const { readConfigurationValue } = await import('../../../app/configuration-file.ts');
   try {
-    const { plans, keys } = readConfigurationValue(value);
+    // Only the faults are of interest, and they do not depend on case.
+    const { plans, keys } = readConfigurationValue(value, 'sensitive');
     return { plans: plans.length, keys: keys.length };
   } catch (error) {
     if (!(error instanceof InvalidConfiguration)) throw error;

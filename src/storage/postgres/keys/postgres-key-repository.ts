@@ -16,6 +16,7 @@ import type {
 } from '../../../keys/key-repository.ts';
 import { MAX_TAGS } from '../../../keys/key-tags.ts';
 import type { RecordVersion } from '../../../limiter/record-versions.ts';
+import type { PathCase } from '../../../paths/path-readings.ts';
 import { PlanLimitsCache } from '../../../plans/plan-limits-cache.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import type { AuditedChanges, NoteAction } from '../audit/audited-changes.ts';
@@ -31,7 +32,16 @@ import {
   snapshotVersion,
 } from './key-snapshots.ts';
 
-/** Keys in Postgres. `defaultPlanId` names the plan of keys that are bound to none; null = unlimited. */
+interface KeyRepositoryOptions {
+  /** The plan of keys that are bound to none; null = unlimited. */
+  readonly defaultPlanId: string | null;
+  /** The snapshots of keys have their `owner`. */
+  readonly withOwners?: boolean | undefined;
+  /** How the patterns of plans are compared with paths; `insensitive` if missing. */
+  readonly pathCase?: PathCase;
+}
+
+/** Keys in Postgres. */
 export class PostgresKeyRepository implements KeyRepository {
   readonly #db: RecordsDatabase;
   readonly #changes: AuditedChanges;
@@ -42,16 +52,13 @@ export class PostgresKeyRepository implements KeyRepository {
   constructor(
     db: RecordsDatabase,
     changes: AuditedChanges,
-    {
-      defaultPlanId,
-      withOwners = false,
-    }: { readonly defaultPlanId: string | null; readonly withOwners?: boolean | undefined },
+    { defaultPlanId, withOwners = false, pathCase = 'insensitive' }: KeyRepositoryOptions,
   ) {
     this.#db = db;
     this.#changes = changes;
     this.#withOwners = withOwners;
     this.#defaultPlanId = defaultPlanId;
-    this.#snapshots = { defaultPlanId, plans: new PlanLimitsCache() };
+    this.#snapshots = { defaultPlanId, plans: new PlanLimitsCache(pathCase) };
   }
 
   insert(key: NewConsumerKey, change: ChangeContext): Promise<boolean> {

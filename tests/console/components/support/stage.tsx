@@ -79,6 +79,7 @@ export function SignedIn(props: {
         keyPrefix: 'tg',
         secretReveal: 'always' as const,
         defaultPlanId: 'default',
+        pathCase: 'insensitive' as const,
         customerIdHeader: 'x-customer-id',
         usageRetentionDays: 90,
         usageDailyRetentionDays: 400,

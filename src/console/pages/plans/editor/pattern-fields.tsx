@@ -1,8 +1,10 @@
 import { Plus, Trash2 } from 'lucide-react';
+import { useApi } from '../../../api/api-context.tsx';
 import { Button } from '../../../components/forms/button.tsx';
 import { TextField } from '../../../components/forms/field.tsx';
 import styles from '../plans.module.css';
 import { type DraftFaults, EMPTY_PATTERN, type PatternDraft } from './plan-draft.ts';
+import { canonicalHint } from './tried-request.ts';
 
 export const MAX_PATTERNS = 32;
 
@@ -58,6 +60,7 @@ interface PatternFieldsProps {
 
 /** The fields for the methods and the path of a pattern. */
 export function PatternFields({ pattern, onChange, field, faults }: PatternFieldsProps) {
+  const { pathCase } = useApi().whoami.settings;
   return (
     <>
       <TextField
@@ -71,7 +74,7 @@ export function PatternFields({ pattern, onChange, field, faults }: PatternField
       <TextField
         label="Path"
         error={faults[`${field}.path`]}
-        hint="* for one segment, ** at the end for the rest"
+        hint={canonicalHint(pattern.path.trim(), pathCase) ?? '* for one segment, ** at the end for the rest'}
         placeholder="/v1/search/**"
         value={pattern.path}
         onText={(text) => onChange({ path: text })}

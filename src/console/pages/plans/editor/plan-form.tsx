@@ -7,6 +7,7 @@ import { CostsPanel } from './costs-panel.tsx';
 import { LimitsPanel } from './limits-panel.tsx';
 import { type DraftFaults, type PlanDraft, readDraft } from './plan-draft.ts';
 import { RateFields } from './rate-fields.tsx';
+import { TryRequestPanel } from './try-request-panel.tsx';
 
 interface PlanFormProps {
   readonly draft: PlanDraft;
@@ -38,6 +39,7 @@ export function PlanForm({ draft, onChange, faults, children }: PlanFormProps) {
       </Panel>
       <LimitsPanel draft={draft} set={set} faults={faults} />
       <CostsPanel draft={draft} set={set} faults={faults} />
+      <TryRequestPanel draft={draft} />
     </div>
   );
 }
