@@ -112,8 +112,17 @@ export async function startGateway(
       await gone;
     },
   };
-  if (isReady) await reach(async () => (await fetch(`${gateway.opsUrl}/readyz`)).ok);
+  if (isReady) await reach(() => isReadyAt(gateway.opsUrl));
   return gateway;
+}
+
+/** A kept connection may be closed while a request is on its way, where the machine is busy: then it is asked again. */
+async function isReadyAt(opsUrl: string): Promise<boolean> {
+  try {
+    return (await fetch(`${opsUrl}/readyz`)).ok;
+  } catch {
+    return false;
+  }
 }
 
 function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
