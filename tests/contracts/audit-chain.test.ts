@@ -6,6 +6,7 @@ import type { AuditedAction } from '../../src/audit/audit-entry.ts';
 import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { entryOfRow } from '../../src/storage/postgres/audit/audit-log-tables.ts';
+import { AuditedChanges } from '../../src/storage/postgres/audit/audited-changes.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange } from '../support/sample-records.ts';
@@ -224,6 +225,14 @@ describe.each([
     await write(1);
     expect(await verify()).toMatchObject({ isValid: false, problem: 'unknown_key', firstBroken: 1 });
     await expect(records.audit.prune(START_MS + 9 * DAY_MS)).rejects.toThrow('nothing is removed');
+  });
+
+  it('finds a change with thousands of entries in one chain', async () => {
+    const changes = new AuditedChanges(records.db, new AuditChain(TEST_VAULT));
+    await changes.make(sampleChange(), async (_trx, note) => {
+      for (let n = 0; n < 2000; n += 1) note(ACTION);
+    });
+    expect(await verify()).toMatchObject({ isValid: true, entries: 2005 });
   });
 
   it('sees the head once a day, over all replicas', async () => {

@@ -19,7 +19,12 @@ export const AREAS: readonly Area[] = [
   {
     name: 'decision scripts',
     files: ['src/storage/redis/{decisions,counters,changes}/*.lua'],
-    tests: [...LIMITER_TESTS, 'tests/contracts/limiter-model', 'tests/storage/redis/decisions'],
+    tests: [
+      'tests/storage/redis/server-time',
+      ...LIMITER_TESTS,
+      'tests/contracts/limiter-model',
+      'tests/storage/redis/decisions',
+    ],
     aim: ALL,
   },
   {
