@@ -5,7 +5,7 @@ import { type ErrorResponse, errorResponse } from '../http/errors/error-response
 import { sendErrorWithLines } from '../http/errors/send-error.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import { headerLine, type RawHeadResponse } from '../http/raw-head-response.ts';
-import { VERIFY_PATH } from '../paths/reserved-paths.ts';
+import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../paths/reserved-paths.ts';
 import { CrossOrigin } from '../proxy/cross-origin.ts';
 import { decisionSteps, exchangeRunner, type Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import type { ProxyOptions } from '../proxy/proxy-options.ts';
@@ -93,7 +93,7 @@ export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraf
     handle(req, res, head) {
       const { path } = head;
       if (path.startsWith(AUTHORIZE_PATH)) decide(req, res, head);
-      else if (path === VERIFY_PATH) {
+      else if (path === VERIFY_PATH || path === MANAGED_VERIFY_PATH) {
         req.url = head.target;
         verify(req, res);
       } else rejectCall(req, res, { head, error: notFound('There is nothing at this path.') });
@@ -125,10 +125,7 @@ class UnknownDialect extends TollgateError {
 }
 
 function unknownDialect(): TollgateError {
-  return new UnknownDialect(
-    'not_found',
-    `There is no such dialect, or it has another query than rejected=403. There are ${DIALECTS.join(', ')}.`,
-  );
+  return new UnknownDialect('not_found', `There is no such dialect. There are ${DIALECTS.join(', ')}.`);
 }
 
 function notFound(sentence: string): TollgateError {
@@ -137,14 +134,24 @@ function notFound(sentence: string): TollgateError {
 
 /**
  * What a consumer wrote may make the head of a call invalid, or too large. The gateway must not take the rejection for a failure, after
- * which it may be set to forward.
+ * which it may be set to forward: Envoy does that with each 5xx, nginx with what is neither 401 nor 403.
  */
 function formatRejection(error: TollgateError, req?: IncomingMessage): ErrorResponse {
   const call = authorizeCallOf(req?.url ?? '');
-  const { status, headers, body } = errorResponse((req && call && pathFault(call, req)) ?? error);
+  const { status, headers, body } = errorResponse(
+    (req && call && pathFault(call, req)) ?? asClientError(error),
+  );
   const response = { status, headers: { ...headers, 'Cache-Control': 'no-store' }, body };
   return call?.isRejectedAs403 === true ? rejectedAs403(response) : response;
 }
+
+function asClientError(error: TollgateError): TollgateError {
+  return errorResponse(error).status < SERVER_ERROR
+    ? error
+    : new TollgateError('original_request_invalid', error.message, error);
+}
+
+const SERVER_ERROR = 500;
 
 /** In Envoy's dialect an invalid original path makes the path of the call invalid. */
 function pathFault(call: AuthorizeCall, req: IncomingMessage): TollgateError | undefined {

@@ -58,11 +58,11 @@ const FIELD_CALLS: ReadonlyMap<string, AuthorizeCall> = new Map(
 );
 
 /**
- * The call that a target (origin form, with its query) makes. Only the administrator of the other gateway chooses it: what a consumer sent
+ * The call that a target (origin form, with its query) makes. Another query than ours is ignored: Caddy leaves in that of the consumer. Only the administrator of the other gateway chooses it: what a consumer sent
  * is behind Envoy's prefix, or in fields. Undefined for a target that is none.
  */
 export function authorizeCallOf(target: string): AuthorizeCall | undefined {
-  const known = FIELD_CALLS.get(target);
+  const known = FIELD_CALLS.get(target) ?? FIELD_CALLS.get(target.split('?', 1)[0] ?? '');
   if (known !== undefined) return known;
   if (!target.startsWith(ENVOY_PREFIX)) return undefined;
   const rest = target.slice(ENVOY_PREFIX.length);

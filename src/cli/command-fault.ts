@@ -5,6 +5,7 @@ export const EXIT_CODES = {
   credentials: 3,
   notFound: 4,
   conflict: 5,
+  notAllowed: 6,
   usage: 64,
   unavailable: 75,
 } as const;

@@ -47,6 +47,10 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
     summary: 'Consumer API keys',
     load: async () => (await import('./commands/keys/keys.ts')).declareKeys,
   },
+  verify: {
+    summary: 'Say whether a request with a secret would be allowed',
+    load: async () => (await import('./commands/verify.ts')).declareVerify,
+  },
   plans: {
     summary: 'Rate limit plans',
     load: async () => (await import('./commands/plans/plans.ts')).declarePlans,

@@ -6,6 +6,8 @@ export const SELF_SERVICE_PATH = '/tollgate/self';
 
 /** The path at which the port for other gateways and services verifies secrets. It is like any other elsewhere. */
 export const VERIFY_PATH = '/verify';
+/** Where the management interface does the same, for the console and the command. */
+export const MANAGED_VERIFY_PATH = '/api-keys/verify';
 
 /** Whether `path` (no query) is reserved for the management interface. */
 export function isReserved(path: string): boolean {

@@ -158,6 +158,8 @@ describe('a rejected request', () => {
       '400',
       'no-store',
     ]);
+    const loop = await ask(url, '/authorize/envoy/', { headers: { via: '1.1 tollgate' } });
+    expect([loop.status, loop.body.code]).toEqual([400, 'original_request_invalid']);
     const large = await ask(url, `${ORIGINAL}?rejected=403`, {
       headers: { ...original('x'), 'x-filler': 'x'.repeat(20_000) },
     });
@@ -251,6 +253,14 @@ describe('the original request', () => {
       ]);
     },
   );
+
+  it('is read whatever query a gateway leaves in that is not ours', async () => {
+    const { secret } = await fleet.admin.makeKey('query', 'ample');
+    const { status } = await ask(url, `${ORIGINAL}?rejected=403&x=1`, { headers: original(secret) });
+    expect(status).toBe(200);
+    const { headers } = await ask(url, `${ORIGINAL}?rejected=403&x=1`, { headers: original('wrong') });
+    expect(headers['tollgate-status']).toBeUndefined();
+  });
 
   it('is a 405 with TRACE, as in the proxy', async () => {
     const { status, body } = await ask(url, ORIGINAL, { headers: original('x', '/', 'TRACE') });

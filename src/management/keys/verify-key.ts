@@ -7,7 +7,7 @@ import type { Verdict, VerifiedRequest, VerifyingClient } from '../../keys/key-v
 import { MAX_SECRET_LENGTH } from '../../keys/secrets/secret-format.ts';
 import { CUSTOMER_ID } from '../../limiter/customer-id.ts';
 import { type DecidedWindow, remainingIn } from '../../limiter/decided-window.ts';
-import { VERIFY_PATH } from '../../paths/reserved-paths.ts';
+import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../../paths/reserved-paths.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
@@ -105,7 +105,7 @@ export const verifySecret = verification(VERIFY_PATH, 'verifySecret', 'Decide ab
 
 /** The same on the management interface, for the console and the command line. */
 export const tryConsumerKey = verification(
-  '/api-keys/verify',
+  MANAGED_VERIFY_PATH,
   'tryConsumerKey',
   'Decide about a request of a consumer, on the port of the management interface',
 );

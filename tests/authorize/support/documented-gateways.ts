@@ -1,0 +1,166 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { requireProgram } from '../../support/debian-package.ts';
+import { documentedBlocks } from '../../support/documented-commands.ts';
+import { endChild, hasEnded } from '../../support/end-child.ts';
+import { freePort } from '../../support/free-port.ts';
+import { until } from '../../support/until.ts';
+import { findEnvoy } from './envoy.ts';
+
+/** What a gateway stands between. */
+export interface Neighbours {
+  /** Of the port for other gateways. */
+  readonly tollgatePort: number;
+  readonly backendPort: number;
+  /** Requests go through while Tollgate is away, as the page says how. */
+  readonly failsOpen?: boolean;
+}
+
+/** A real gateway in front of a backend. */
+export interface FrontGateway {
+  readonly port: number;
+  readonly output: () => string;
+  stop(): Promise<void>;
+}
+
+interface Kind {
+  readonly heading: string;
+  /** The files to write, from the blocks of the page, and the command that runs them. */
+  readonly files: (blocks: readonly string[], failsOpen: boolean) => Readonly<Record<string, string>>;
+  readonly command: (directory: string) => Promise<readonly string[]>;
+}
+
+const at = (blocks: readonly string[], index: number): string => blocks[index] ?? '';
+
+const KINDS = {
+  nginx: {
+    heading: '### nginx',
+    files: (blocks, failsOpen) => {
+      const [inCall = '', beside = ''] = at(blocks, 1).split('\n');
+      const server = at(blocks, 0);
+      return {
+        'tollgate.conf': failsOpen
+          ? server
+              .replace('internal;', `internal;\n${inCall}`)
+              .replace('location @away', `${beside}\nlocation @away`)
+          : server,
+        'nginx.conf': `daemon off; worker_processes 2; error_log stderr; pid nginx.pid;
+          events {} http { access_log off; client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s; include tollgate.conf; }`,
+      };
+    },
+    command: async (directory) => [
+      await requireProgram('nginx', 'nginx-light'),
+      '-p',
+      directory,
+      '-c',
+      join(directory, 'nginx.conf'),
+    ],
+  },
+  HAProxy: {
+    heading: '### HAProxy',
+    files: (blocks, failsOpen) => ({
+      'haproxy.cfg': at(blocks, 0).replace(/^.*lua\.tollgate/m, (line) =>
+        failsOpen ? `${at(blocks, 2)}${line}` : line,
+      ),
+      'tollgate.lua': at(blocks, 1),
+    }),
+    command: async (directory) => [
+      await requireProgram('haproxy', 'haproxy'),
+      '-db',
+      '-f',
+      join(directory, 'haproxy.cfg'),
+    ],
+  },
+  Caddy: {
+    heading: '### Caddy',
+    files: (blocks) => ({ Caddyfile: `{\n\tadmin off\n}\n${at(blocks, 0)}` }),
+    command: async (directory) => [
+      await requireProgram('caddy', 'caddy'),
+      'run',
+      '--config',
+      join(directory, 'Caddyfile'),
+    ],
+  },
+  Envoy: {
+    heading: '### Envoy',
+    files: (blocks, failsOpen) => ({
+      'envoy.yaml': at(blocks, 0).replace('failure_mode_allow: false', `failure_mode_allow: ${failsOpen}`),
+    }),
+    command: async (directory) => [
+      await findEnvoy(),
+      ...['-c', join(directory, 'envoy.yaml'), '--concurrency', '1', '--log-level', 'warn'],
+      ...['--use-dynamic-base-id', '--disable-hot-restart'],
+    ],
+  },
+} as const satisfies Readonly<Record<string, Kind>>;
+
+export type GatewayKind = keyof typeof KINDS;
+
+export const GATEWAY_KINDS = Object.keys(KINDS) as readonly GatewayKind[];
+
+/** Starts a gateway with the configuration that docs/authorize.md shows. Only the ports and the folder are the test's. */
+export async function startFrontGateway(
+  kind: GatewayKind,
+  { tollgatePort, backendPort, failsOpen = false }: Neighbours,
+): Promise<FrontGateway> {
+  const { heading, files, command }: Kind = KINDS[kind];
+  const blocks = (await documentedBlocks('authorize.md')).filter(({ headings }) =>
+    headings.includes(heading),
+  );
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-front-'));
+  const [port, innerPort] = [await freePort(), await freePort()];
+  const texts = files(
+    blocks.map(({ text }) => text),
+    failsOpen,
+  );
+  for (const [name, text] of Object.entries(texts)) {
+    const own = text
+      .replaceAll('127.0.0.1:8082', `127.0.0.1:${tollgatePort}`)
+      .replaceAll('port_value: 8082', `port_value: ${tollgatePort}`)
+      .replaceAll('127.0.0.1:8083', `127.0.0.1:${innerPort}`)
+      .replaceAll('127.0.0.1:3000', `127.0.0.1:${backendPort}`)
+      .replaceAll('port_value: 3000', `port_value: ${backendPort}`)
+      .replaceAll('port_value: 8000', `port_value: ${port}`)
+      .replace(/^(\s*listen |\s*bind :|:)8000/m, `$1${port}`)
+      .replaceAll('/etc/haproxy/', `${directory}/`);
+    await writeFile(join(directory, name), own);
+  }
+  const [program = '', ...args] = await command(directory);
+  const child = spawn(program, args, {
+    cwd: directory,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, HOME: directory, XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory },
+  });
+  const onExit = () => child.kill('SIGKILL');
+  process.once('exit', onExit);
+  let written = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      written += chunk;
+    });
+  }
+  const stop = async (): Promise<void> => {
+    // nginx ends its workers only if it can.
+    if (!hasEnded(child)) child.kill('SIGTERM');
+    await until(() => hasEnded(child), { timeoutMs: 5000 }).catch(() => endChild(child));
+    process.removeListener('exit', onExit);
+    await rm(directory, { recursive: true, force: true });
+  };
+  try {
+    await until(() => hasEnded(child) || listens(port));
+    if (hasEnded(child)) throw new Error(`${kind} ended at once:\n${written}`);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { port, output: () => written, stop };
+}
+
+async function listens(port: number): Promise<boolean> {
+  return fetch(`http://127.0.0.1:${port}/`).then(
+    () => true,
+    () => false,
+  );
+}
