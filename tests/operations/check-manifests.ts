@@ -15,19 +15,21 @@ const rendered = await Promise.all(
     manifests: await renderOverlay(overlay),
   })),
 );
-const configured = {
-  source: 'k8s/components/configuration',
-  manifests: await renderWithComponent('configuration'),
-};
+const withComponents = await Promise.all(
+  ['configuration', 'authorize'].map(async (component) => ({
+    source: `k8s/components/${component}`,
+    manifests: await renderWithComponent(component),
+  })),
+);
 const examples = await Promise.all(
   EXAMPLES.map(async (source) => ({ source, manifests: parseManifests(await readFile(source, 'utf8')) })),
 );
-const faults = [...rendered, configured, ...examples].flatMap(({ source, manifests }) =>
+const faults = [...rendered, ...withComponents, ...examples].flatMap(({ source, manifests }) =>
   manifests.flatMap((manifest) =>
     faultsOf(manifest).map((fault) => `${source}: ${named(manifest)} ${fault}`),
   ),
 );
-const count = [...rendered, configured, ...examples].reduce(
+const count = [...rendered, ...withComponents, ...examples].reduce(
   (sum, { manifests }) => sum + manifests.length,
   0,
 );

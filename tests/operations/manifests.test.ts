@@ -217,6 +217,33 @@ describe('autoscaling', () => {
   });
 });
 
+describe('the component for other gateways', () => {
+  it('opens a port for labelled namespaces only, beside those of production', async () => {
+    const manifests = await renderWithComponent('authorize');
+    const named = (kind: string, name: string) =>
+      manifests.find((each) => each.kind === kind && each.metadata.name === name);
+    const service = named('Service', 'tollgate-authorize') as unknown as IService | undefined;
+    expect([service?.spec?.type, service?.spec?.ports?.map(({ targetPort }) => targetPort)]).toEqual([
+      'ClusterIP',
+      ['authorize'],
+    ]);
+    const policy = named('NetworkPolicy', 'ask-for-decisions') as unknown as INetworkPolicy | undefined;
+    expect(policy?.spec?.ingress).toEqual([
+      {
+        from: [{ namespaceSelector: { matchLabels: { 'tollgate-authorize': 'allowed' } } }],
+        ports: [{ protocol: 'TCP', port: 'authorize' }],
+      },
+    ]);
+    const settings = manifests.find(({ metadata }) => metadata.name.startsWith('tollgate-settings-'));
+    const data = (settings as unknown as IConfigMap | undefined)?.data ?? {};
+    const gateway = named('Deployment', 'tollgate') as unknown as IDeployment | undefined;
+    expect(gateway?.spec?.template.spec?.containers[0]?.ports).toContainEqual({
+      ...{ name: 'authorize', containerPort: Number(data.AUTHORIZE_PORT) },
+    });
+    expect(data.BACKEND_URL).toBeDefined();
+  });
+});
+
 describe('the component with a configuration', () => {
   it('mounts it where CONFIG_FILE names it, under a name that changes with it', async () => {
     const manifests = await renderWithComponent('configuration');
