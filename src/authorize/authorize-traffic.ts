@@ -94,7 +94,8 @@ export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraf
       const { path } = head;
       if (path.startsWith(AUTHORIZE_PATH)) decide(req, res, head);
       else if (path === VERIFY_PATH || path === MANAGED_VERIFY_PATH) {
-        req.url = head.target;
+        // The management interface routes it at its own path.
+        req.url = MANAGED_VERIFY_PATH + head.target.slice(path.length);
         verify(req, res);
       } else rejectCall(req, res, { head, error: notFound('There is nothing at this path.') });
     },

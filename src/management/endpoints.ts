@@ -45,7 +45,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
   findConsumerKey,
   importConsumerKeys,
   tryConsumerKey,
-  verifySecret,
   showKeyUsage,
   createRateLimit,
   listRateLimits,
@@ -74,5 +73,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
   openApiEndpoint(() => DOCUMENTED_ENDPOINTS),
 ];
 
-/** All endpoints, including those for consumers, which self-service serves. */
-export const DOCUMENTED_ENDPOINTS: readonly Endpoint[] = [...ENDPOINTS, ...SELF_SERVICE_ENDPOINTS];
+/** All endpoints, including that of `AUTHORIZE_PORT` and those for consumers, which self-service serves. */
+export const DOCUMENTED_ENDPOINTS: readonly Endpoint[] = [
+  ...ENDPOINTS,
+  verifySecret,
+  ...SELF_SERVICE_ENDPOINTS,
+];
