@@ -12,7 +12,7 @@ import type { Reading } from '../observability/reading.ts';
 import { RequestMetrics } from '../observability/request-metrics.ts';
 import type { BufferedLogger } from '../platform/buffered-logger.ts';
 import type { Platform } from '../platform/platform.ts';
-import type { ExchangeSummary } from '../proxy/exchange-summary.ts';
+import type { ExchangeSummary } from '../proxy/steps/record.ts';
 
 /** Observes requests that have ended: for the metrics, and for the access log if it is on. */
 export interface RequestObservers {

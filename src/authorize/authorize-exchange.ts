@@ -1,8 +1,8 @@
 import { TollgateError } from '../errors.ts';
 import { closeAfterResponse } from '../http/connections/unread-body.ts';
 import type { ErrorResponse } from '../http/errors/error-responses.ts';
+import { headerLine, type RawHeadResponse } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
-import { headerLine, type RawHeadResponse } from '../http/raw-head-response.ts';
 import type { Outcome } from '../observability/outcomes.ts';
 import { Exchange } from '../proxy/exchange.ts';
 import { isPreflight } from '../proxy/steps/cors.ts';

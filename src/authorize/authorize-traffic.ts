@@ -3,12 +3,12 @@ import { TollgateError } from '../errors.ts';
 import { RootTokens } from '../http/credentials/root-token.ts';
 import { type ErrorResponse, errorResponse } from '../http/errors/error-responses.ts';
 import { sendErrorWithLines } from '../http/errors/send-error.ts';
+import { headerLine, type RawHeadResponse } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
-import { headerLine, type RawHeadResponse } from '../http/raw-head-response.ts';
-import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../paths/reserved-paths.ts';
-import { CrossOrigin } from '../proxy/cross-origin.ts';
+import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../paths/path-matcher.ts';
 import { decisionSteps, exchangeRunner, type Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import type { ProxyOptions } from '../proxy/proxy-options.ts';
+import { CrossOrigin } from '../proxy/steps/cors.ts';
 import { reject } from '../proxy/steps/reject.ts';
 import { allow } from './allow.ts';
 import {

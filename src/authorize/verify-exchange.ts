@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { ErrorResponse } from '../http/errors/error-responses.ts';
+import type { RawHeadResponse } from '../http/node-internals.ts';
 import type { ParsedRequest, RequestTarget } from '../http/parsed-request.ts';
-import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { VerifiedRequest } from '../keys/key-verifier.ts';
-import type { RequestCost } from '../limiter/request-costs.ts';
-import type { RequestLimits } from '../limiter/request-limits.ts';
+import type { RequestCost, RequestLimits } from '../limiter/limit.ts';
 import type { Outcome } from '../observability/outcomes.ts';
 import { Exchange, type Step } from '../proxy/exchange.ts';
 

@@ -1,8 +1,7 @@
 import type { OnReadOpts, Socket } from 'node:net';
 import { BackendError } from './backend-error.ts';
-import { type ConnectionEvent, type ConnectionState, nextState } from './connection-state.ts';
+import { type ConnectionEvent, type ConnectionState, nextState, reusableForMs } from './connection-reuse.ts';
 import type { BackendConnector, BackendOptions } from './connector.ts';
-import { reusableForMs } from './keep-alive.ts';
 import type { ReadBuffer } from './read-buffers.ts';
 import type { RequestBody } from './request-body.ts';
 import type { ResponseHead } from './response-head.ts';

@@ -1,4 +1,4 @@
-import { mayKeepAfter } from './keep-alive.ts';
+import { mayKeepAfter } from './connection-reuse.ts';
 
 /** The framing of a request's body: no body, its length in bytes, or chunked. */
 type BodyFraming = 'none' | 'chunked' | number;

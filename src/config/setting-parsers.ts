@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { MIN_ROOT_TOKEN_LENGTH } from '../http/credentials/root-token.ts';
-import { isReserved, SELF_SERVICE_PATH } from '../paths/reserved-paths.ts';
+import { isReserved, SELF_SERVICE_PATH } from '../paths/path-matcher.ts';
 import { requireDecodable } from './redis-url.ts';
 
 /** Reads one setting's text. Throws an `Error` whose message says what is allowed and never repeats the value. */

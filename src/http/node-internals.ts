@@ -1,6 +1,7 @@
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import type { TollgateError } from '../errors.ts';
 
 /*
  * The undocumented parts of Node that the gateway relies on. `checkNodeInternals` tries each of them at the start. Checked on Node 24.21
@@ -22,7 +23,7 @@ import { Duplex } from 'node:stream';
 const storeHeader: unknown = Reflect.get(ServerResponse.prototype, '_storeHeader');
 
 /** A response that adds lines to its head as they are. */
-export class HeadLinesResponse extends ServerResponse {
+class HeadLinesResponse extends ServerResponse {
   /** Node's own. Milliseconds; 0 = the response has no `Keep-Alive`. */
   declare protected _keepAliveTimeout: number;
   /** Node's own: the head once it is stored, whether it was sent, and whether a response like this may have a body. */
@@ -218,5 +219,47 @@ class ProbeResponse extends HeadLinesResponse {
     this.writeHead(200, ['Content-Length', '5']);
     const bytes = Buffer.from(`${' '.repeat(PROBED_RESPONSE.length)}probe`);
     if (!this.endBehindHead(bytes, bytes.subarray(-5))) this.end();
+  }
+}
+
+/** One line of a head, with its CRLF. */
+export function headerLine(name: string, value: string): string {
+  return `${name}: ${value}\r\n`;
+}
+
+/** Whether Node decides by this header how a response is framed. Such a header must be given to Node by name. */
+export function decidesHead(lowerCaseName: string): boolean {
+  return DECISIVE.has(lowerCaseName);
+}
+
+const DECISIVE: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'trailer',
+  'transfer-encoding',
+]);
+
+/**
+ * A response whose headers may be given as lines, so that Node does not check and join each of them. The lines are sent as they are, right
+ * after the status line, so they must be valid.
+ */
+export class RawHeadResponse extends HeadLinesResponse {
+  /** The exchange, which rejects its request when the connection stalls or becomes unreadable. Undefined for other requests. */
+  owner: { reject(error: TollgateError): void } | undefined = undefined;
+
+  /**
+   * Writes the head. `lines` are made of `headerLine`s, none with a decisive name; `decisive` is a flat list of names and values. `reason`
+   * undefined means the usual one of the status. Where `lines` has a `Date`, `sendDate` must be false.
+   */
+  writeLines(status: number, reason: string | undefined, lines: string, decisive: string[]): void {
+    this.headLines = lines;
+    if (reason === undefined) this.writeHead(status, decisive);
+    else this.writeHead(status, reason, decisive);
+  }
+
+  /** Sends the head before there is a body. As latin1 it keeps its bytes: Node's own method would encode it as UTF-8. */
+  override flushHeaders(): void {
+    this.write('', 'latin1');
   }
 }

@@ -1,5 +1,4 @@
-import type { DecidedWindow } from './decided-window.ts';
-import type { Limit } from './limit.ts';
+import type { DecidedWindow, Limit } from './limit.ts';
 
 /** What a replica knows about a key and a request for a decision. */
 export interface LimitSubject {

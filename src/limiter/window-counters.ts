@@ -1,5 +1,4 @@
-import type { DecidedWindow } from './decided-window.ts';
-import type { Limit } from './limit.ts';
+import type { DecidedWindow, Limit } from './limit.ts';
 
 /** The windows of some limits of a key, for one customer. */
 export interface CounterSubject {

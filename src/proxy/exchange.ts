@@ -5,17 +5,15 @@ import { cutConnection } from '../http/connections/cut-connection.ts';
 import { closeAfterResponse, hasMuchToSend } from '../http/connections/unread-body.ts';
 import { type ErrorResponse, errorResponse } from '../http/errors/error-responses.ts';
 import { sendErrorWithLines } from '../http/errors/send-error.ts';
+import { headerLine, type RawHeadResponse } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
-import { headerLine, type RawHeadResponse } from '../http/raw-head-response.ts';
 import type { KeyEntry } from '../keys/cache/key-entry.ts';
+import type { RequestCost, RequestLimits } from '../limiter/limit.ts';
 import type { Decision, LimitSubject } from '../limiter/rate-limiter.ts';
-import type { RequestCost } from '../limiter/request-costs.ts';
-import type { RequestLimits } from '../limiter/request-limits.ts';
 import { type Outcome, outcomeOfError } from '../observability/outcomes.ts';
 import type { RequestTrace } from '../observability/tracing.ts';
 import { otherReadings, type PathCase } from '../paths/path-readings.ts';
-import { keyExpiryLine } from './headers/key-expiry.ts';
-import { rateLimitLines } from './headers/rate-limit-headers.ts';
+import { keyExpiryLine, rateLimitLines } from './headers/response-headers.ts';
 
 /** One step of the pipeline. It either calls `exchange.next()`, once and possibly later, or responds. */
 export type Step = (exchange: Exchange) => void;

@@ -10,10 +10,10 @@ import type { RateLimiter } from '../limiter/rate-limiter.ts';
 import type { RequestTracing } from '../observability/tracing.ts';
 import type { PathCase } from '../paths/path-readings.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { UsageRecorder } from '../usage/usage.ts';
-import type { ExchangeSummary } from './exchange-summary.ts';
+import type { UsageRecorder } from '../usage/usage-buffer.ts';
 import type { BodyRateOptions } from './forwarding/rate-watch.ts';
 import type { KeySource } from './steps/authenticate.ts';
+import type { ExchangeSummary } from './steps/record.ts';
 
 /** All that proxying needs. */
 export interface ProxyOptions extends BodyRateOptions {

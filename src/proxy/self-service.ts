@@ -3,13 +3,12 @@ import type { TollgateError } from '../errors.ts';
 import { negotiatedError } from '../http/errors/problem-details.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
-import type { CrossOrigin } from './cross-origin.ts';
 import type { Exchange, Step } from './exchange.ts';
-import type { ExchangeSummary } from './exchange-summary.ts';
 import type { ProxyOptions } from './proxy-options.ts';
 import { authenticate } from './steps/authenticate.ts';
-import { cors } from './steps/cors.ts';
+import { type CrossOrigin, cors } from './steps/cors.ts';
 import { limitSelfService } from './steps/limit-self-service.ts';
+import type { ExchangeSummary } from './steps/record.ts';
 import { reject } from './steps/reject.ts';
 
 /** A request about the presented key itself, once the key has been found valid. */

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { lingerAfterResponse } from '../http/connections/lingering-close.ts';
-import type { RawHeadResponse } from '../http/raw-head-response.ts';
+import type { RawHeadResponse } from '../http/node-internals.ts';
 
 /** A connection with this many waiting pipelined requests is paused. Bytes already read are still parsed: a thousand requests and more. */
 const MOST_WAITING = 16;

@@ -9,8 +9,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-body-rate.ts';
-import { checkNodeInternals } from '../http/node-internals.ts';
-import { RawHeadResponse } from '../http/raw-head-response.ts';
+import { checkNodeInternals, RawHeadResponse } from '../http/node-internals.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { PeriodicTask } from '../platform/periodic-task.ts';
 import { systemRandom } from '../platform/random.ts';

@@ -7,11 +7,10 @@ import { type ErrorResponse, errorResponse } from '../http/errors/error-response
 import { FORWARDED_METHODS, neverForwarded } from '../http/errors/method-not-allowed.ts';
 import { negotiatedError } from '../http/errors/problem-details.ts';
 import { rejectAndClose, rejectOnSocket } from '../http/errors/send-error.ts';
-import { responseDue } from '../http/node-internals.ts';
+import { type RawHeadResponse, responseDue } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
-import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { RequestIds } from '../http/request-id.ts';
-import { isAtOrBelow, isReserved } from '../paths/reserved-paths.ts';
+import { isAtOrBelow, isReserved } from '../paths/path-matcher.ts';
 import type { ClientConnections } from './connections/client-connections.ts';
 import { hasOption } from './parsing/connection-header.ts';
 import { parseRequest } from './parsing/parse-request.ts';

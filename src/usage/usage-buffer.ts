@@ -1,7 +1,6 @@
 import type { Clock } from '../platform/clock.ts';
 import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './cap-names.ts';
 import { shardOf } from './live-usage.ts';
-import type { CompletedRequest, UsageRecorder } from './usage.ts';
 import { customerName, endpointName } from './usage-names.ts';
 import {
   addCounts,
@@ -13,6 +12,40 @@ import {
   type UniformUsage,
   type UsageSlice,
 } from './usage-slice.ts';
+
+/** One authenticated request whose response has closed. */
+export interface CompletedRequest {
+  readonly keyId: string;
+  /** The plan that applied; empty when none did. */
+  readonly planId: string;
+  /** Path without query; the recorder cuts it to 256 bytes. */
+  readonly endpoint: string;
+  /** Value of the customer header, at most 128 printable characters, or `anonymous`. */
+  readonly customerId: string;
+  /** As sent to the client; 0 when the client left before there was one. */
+  readonly status: number;
+  /** See `isSuccessful`. */
+  readonly successful: boolean;
+  /** Rejected by a limit of the gateway. */
+  readonly rateLimited: boolean;
+  /** Windows in shadow mode that would have rejected it. */
+  readonly shadowLimited: number;
+  /** Milliseconds from the request's start to the response's close; null when it was not forwarded. */
+  readonly forwardedMs: number | null;
+  /** Bytes of the request's body that went to the backend, and of the response's body that came from it. */
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+}
+
+/** Whether a request counts as successful: its final status is below 400, and the response was sent completely. */
+export function isSuccessful(status: number, isSent: boolean): boolean {
+  return isSent && status < 400;
+}
+
+/** Records a completed request. Never throws, never waits, writes nothing per request. */
+export interface UsageRecorder {
+  record(request: CompletedRequest): void;
+}
 
 const HOUR_MS = 3_600_000;
 /** Most names of all keys together, about 400 bytes each. The number of keys needs no bound: only existing keys are recorded. */

@@ -4,7 +4,7 @@ import { Verifier } from '../../src/authorize/verifier.ts';
 import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import type { CompletedRequest } from '../../src/usage/usage.ts';
+import type { CompletedRequest } from '../../src/usage/usage-buffer.ts';
 import { plan } from '../proxy/support/gateway.ts';
 import { InMemoryKeys } from '../proxy/support/in-memory-keys.ts';
 import { InProcessGateway } from '../support/in-process-gateway.ts';

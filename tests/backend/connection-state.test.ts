@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type ConnectionEvent, type ConnectionState, nextState } from '../../src/backend/connection-state.ts';
+import { type ConnectionEvent, type ConnectionState, nextState } from '../../src/backend/connection-reuse.ts';
 
 const STATES: readonly ConnectionState[] = [
   'new',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type FinishedExchange, reusableForMs } from '../../src/backend/keep-alive.ts';
+import { type FinishedExchange, reusableForMs } from '../../src/backend/connection-reuse.ts';
 import { readResponseHead } from '../../src/backend/response-head.ts';
 
 function idleTimeAfter(head: string, changes: Partial<FinishedExchange> = {}): number {

@@ -11,8 +11,7 @@ import { closeRedis, connectRedis, type RedisConnection } from '../../src/storag
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
 import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
-import type { CompletedRequest } from '../../src/usage/usage.ts';
-import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
+import { type CompletedRequest, UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import { sampleKey, storeKeys } from '../support/sample-records.ts';
 import { scriptCommand } from '../support/script-command.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { DecidedWindow } from '../../src/limiter/decided-window.ts';
+import type { DecidedWindow } from '../../src/limiter/limit.ts';
 import { windowEndMs } from '../../src/limiter/period.ts';
 import type { CountedDecision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import {

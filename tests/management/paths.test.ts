@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
-import { isReserved } from '../../src/paths/reserved-paths.ts';
+import { isReserved } from '../../src/paths/path-matcher.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 let management: TestManagement;

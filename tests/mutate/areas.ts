@@ -36,9 +36,9 @@ export const AREAS: readonly Area[] = [
   {
     name: 'decision',
     files: [
-      'src/storage/redis/decisions/decision-{arguments,calls,reply}.ts',
+      'src/storage/redis/decisions/decision-{messages,calls}.ts',
       'src/limiter/guards/*.ts',
-      'src/limiter/{decided-window,cost-settler}.ts',
+      'src/limiter/cost-settler.ts',
       'src/limiter/in-process/in-process-rate-limiter.ts',
     ],
     tests: [...LIMITER_TESTS, 'tests/storage/redis/decisions', 'tests/proxy/reported-costs'],
@@ -47,7 +47,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'windows and limits',
     files: [
-      'src/limiter/{period,limit,limit-overrides,customer-windows,request-costs,request-limits}.ts',
+      'src/limiter/{period,limit,limit-overrides,customer-windows}.ts',
       'src/limiter/in-process/{window-table,in-process-window-counters}.ts',
     ],
     tests: [
@@ -62,11 +62,7 @@ export const AREAS: readonly Area[] = [
   },
   {
     name: 'authentication and key cache',
-    files: [
-      'src/keys/cache/*.ts',
-      'src/proxy/steps/{authenticate,current-key}.ts',
-      'src/keys/key-restrictions.ts',
-    ],
+    files: ['src/keys/cache/*.ts', 'src/proxy/steps/authenticate.ts', 'src/keys/key-restrictions.ts'],
     tests: [
       'tests/keys/cache',
       'tests/proxy/keys-and-limits',
@@ -95,7 +91,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'framing and connection reuse',
     files: [
-      'src/backend/{response-parser,response-head,keep-alive,connection-state,connection}.ts',
+      'src/backend/{response-parser,response-head,connection-reuse,connection}.ts',
       'src/backend/pool/*.ts',
     ],
     tests: [

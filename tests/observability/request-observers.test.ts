@@ -4,7 +4,7 @@ import { KeyMetrics } from '../../src/observability/key-metrics.ts';
 import type { BufferedLogger } from '../../src/platform/buffered-logger.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger, type LogLevel } from '../../src/platform/logger.ts';
-import type { ExchangeSummary } from '../../src/proxy/exchange-summary.ts';
+import type { ExchangeSummary } from '../../src/proxy/steps/record.ts';
 
 const request: ExchangeSummary = {
   requestId: 'one',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isReserved, resembledManagementPath } from '../../src/paths/reserved-paths.ts';
+import { isReserved, resembledManagementPath } from '../../src/paths/path-matcher.ts';
 
 describe('isReserved', () => {
   it.each([

@@ -3,10 +3,9 @@ import { Socket } from 'node:net';
 import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { ReadBuffers } from '../../src/backend/read-buffers.ts';
-import { RawHeadResponse } from '../../src/http/raw-head-response.ts';
+import { RawHeadResponse } from '../../src/http/node-internals.ts';
 import { Exchange } from '../../src/proxy/exchange.ts';
-import { ResponseBatcher } from '../../src/proxy/forwarding/response-batcher.ts';
-import { ResponseStream } from '../../src/proxy/forwarding/response-stream.ts';
+import { ResponseBatcher, ResponseStream } from '../../src/proxy/forwarding/response-stream.ts';
 import { withGateway } from './support/with-gateway.ts';
 
 const REQUESTS = 50;

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import { redisUrl } from '../../src/config/redis-url.ts';
-import { remainingIn, tightestWindow } from '../../src/limiter/decided-window.ts';
 import { InProcessRateLimiter } from '../../src/limiter/in-process/in-process-rate-limiter.ts';
 import { InProcessRecordVersions } from '../../src/limiter/in-process/in-process-record-versions.ts';
 import { InProcessWindowCounters } from '../../src/limiter/in-process/in-process-window-counters.ts';
 import { WindowTable } from '../../src/limiter/in-process/window-table.ts';
-import type { Limit } from '../../src/limiter/limit.ts';
+import { type Limit, remainingIn, tightestWindow } from '../../src/limiter/limit.ts';
 import { parsePeriod } from '../../src/limiter/period.ts';
 import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { ChangeFeed, SharedVersions } from '../../src/limiter/record-versions.ts';

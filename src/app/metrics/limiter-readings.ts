@@ -1,5 +1,5 @@
 import { type BucketReading, counter, gauge, type Reading } from '../../observability/reading.ts';
-import { CALL_DURATION_BOUNDS_MS } from '../../storage/redis/decisions/call-durations.ts';
+import { CALL_DURATION_BOUNDS_MS } from '../../storage/redis/decisions/decision-calls.ts';
 import type { Counting } from '../stores/counting.ts';
 
 /** How long decisions waited for Redis. */

@@ -9,7 +9,7 @@ import type { WindowCounters } from '../../limiter/window-counters.ts';
 import type { Component } from '../../observability/readiness.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { InProcessLiveUsage } from '../../storage/embedded/in-process-live-usage.ts';
-import type { CallDurations } from '../../storage/redis/decisions/call-durations.ts';
+import type { CallDurations } from '../../storage/redis/decisions/decision-calls.ts';
 import type { OpenRedis } from '../../storage/redis/open-redis.ts';
 import type { LiveUsage } from '../../usage/live-usage.ts';
 

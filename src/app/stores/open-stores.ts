@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import type { ChainSecrets } from '../../audit/audit-chain.ts';
 import type { RecordSettings, Settings } from '../../config/settings.ts';
-import type { CircuitState } from '../../limiter/guards/circuit-breaker.ts';
-import { guardRateLimiter } from '../../limiter/guards/guarded-rate-limiter.ts';
+import { type CircuitState, guardRateLimiter } from '../../limiter/guards/guarded-rate-limiter.ts';
 import { ReadinessFault } from '../../observability/readiness.ts';
 import { LogThrottle } from '../../platform/log-throttle.ts';
 import type { Platform } from '../../platform/platform.ts';

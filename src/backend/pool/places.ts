@@ -1,4 +1,5 @@
-import type { BackendConnection } from '../connection.ts';
+import { BackendConnection, type ConnectionOwner } from '../connection.ts';
+import type { BackendConnector, BackendOptions } from '../connector.ts';
 
 /** A request that needs a connection to the backend. */
 export interface BackendJob {
@@ -35,4 +36,210 @@ export interface BackendConnections {
   readonly connects: number;
   /** Closes all connections: requests in progress fail, waiting ones never begin. */
   destroy(): void;
+}
+
+/**
+ * Passes on each item after one complete poll of all sockets by the event loop: bytes that were in a socket when the item was added
+ * have been read by then. This takes two immediates, because one that is set during a poll runs before the next poll. Both are referenced,
+ * because the loop would sleep before an unreferenced one. Items that are added together share them.
+ */
+export class AfterPollQueue<Item> {
+  readonly #onPolled: (item: Item) => void;
+  /** Items that were added since the last poll began. */
+  #arriving: Item[] = [];
+  /** Items that were added before the last poll began. */
+  #polling: Item[] = [];
+  #isScheduled = false;
+
+  constructor(onPolled: (item: Item) => void) {
+    this.#onPolled = onPolled;
+  }
+
+  add(item: Item): void {
+    this.#arriving.push(item);
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#step);
+  }
+
+  readonly #step = (): void => {
+    const polled = this.#polling;
+    this.#polling = this.#arriving;
+    this.#arriving = [];
+    this.#isScheduled = this.#polling.length > 0;
+    if (this.#isScheduled) setImmediate(this.#step);
+    for (const item of polled) this.#onPolled(item);
+  };
+}
+
+/** The waiting requests of one fairness key, in order. The keys take turns. */
+export class KeyQueue<Item> {
+  /** Connections that requests of this key have. */
+  busy = 0;
+  /** Places that requests of this key have: reserved, waiting and busy ones. */
+  taken = 0;
+  readonly key: string;
+  #waiting: Set<Item> | undefined;
+
+  constructor(key: string) {
+    this.key = key;
+  }
+
+  get waiting(): number {
+    return this.#waiting?.size ?? 0;
+  }
+
+  push(item: Item): void {
+    this.#waiting ??= new Set();
+    this.#waiting.add(item);
+  }
+
+  /** Puts an item in front of all others. */
+  unshift(item: Item): void {
+    this.#waiting = new Set([item, ...(this.#waiting ?? [])]);
+  }
+
+  shift(): Item | undefined {
+    const [first] = this.#waiting ?? [];
+    if (first !== undefined) this.#waiting?.delete(first);
+    return first;
+  }
+
+  delete(item: Item): boolean {
+    return this.#waiting?.delete(item) === true;
+  }
+}
+
+/**
+ * The queues of keys with a waiting item that may have one more connection. They are served in turn: each key gets one connection before any
+ * key gets its next.
+ */
+export class FairQueue<Item, Queue extends KeyQueue<Item>> {
+  readonly #busyPerKey: number;
+  readonly #ready = new Set<Queue>();
+
+  constructor(busyPerKey: number) {
+    this.#busyPerKey = busyPerKey;
+  }
+
+  /** Whether a waiting item may be served. */
+  get hasNext(): boolean {
+    return this.#ready.size > 0;
+  }
+
+  /** Whether a new request of this key may have a connection without waiting. */
+  mayPass(keyQueue: Queue): boolean {
+    return this.#ready.size === 0 && keyQueue.waiting === 0 && keyQueue.busy < this.#busyPerKey;
+  }
+
+  /** To be called after the queue of a key or its `busy` has changed. */
+  update(keyQueue: Queue): void {
+    if (keyQueue.waiting > 0 && keyQueue.busy < this.#busyPerKey) this.#ready.add(keyQueue);
+    else this.#ready.delete(keyQueue);
+  }
+
+  /** Takes the oldest item of the key whose turn it is, and counts it as busy. Its next turn comes after all others. */
+  next(): { readonly keyQueue: Queue; readonly item: Item } | undefined {
+    const [keyQueue] = this.#ready;
+    const item = keyQueue?.shift();
+    if (keyQueue === undefined || item === undefined) return undefined;
+    this.#ready.delete(keyQueue);
+    keyQueue.busy += 1;
+    this.update(keyQueue);
+    return { keyQueue, item };
+  }
+}
+
+/** What a pool does for its queues, tickets and connections. */
+export interface PlaceKeeper {
+  /** Counts one more place of the key as taken. */
+  take(keyQueue: PooledKeyQueue): void;
+  giveBack(keyQueue: PooledKeyQueue): void;
+  /** Assigns a connection to a ticket, or appends the ticket to the queue of its key. */
+  enter(ticket: PooledTicket, nowMs: number): void;
+  /** Puts a ticket that has already waited at the head of the queue of its key. */
+  enterFirst(ticket: PooledTicket): void;
+  /** Removes a ticket whose job has not begun. */
+  leave(ticket: PooledTicket): void;
+  onIdle(pooled: PooledConnection): void;
+  onGone(pooled: PooledConnection): void;
+}
+
+/** The places of one fairness key. All of its requests share the object: each holds one place of it. */
+export class PooledKeyQueue extends KeyQueue<PooledTicket> implements BackendPlace {
+  readonly #pool: PlaceKeeper;
+
+  constructor(pool: PlaceKeeper, key: string) {
+    super(key);
+    this.#pool = pool;
+  }
+
+  request(job: BackendJob, nowMs: number): Ticket {
+    const ticket = new PooledTicket(this.#pool, this, job);
+    this.#pool.enter(ticket, nowMs);
+    return ticket;
+  }
+
+  cancel(): void {
+    this.#pool.giveBack(this);
+  }
+}
+
+/** An idle connection that is reserved for a job. */
+export interface Reservation {
+  readonly ticket: PooledTicket;
+  readonly pooled: PooledConnection;
+}
+
+/** A job on its way to a connection. */
+export class PooledTicket implements Ticket {
+  readonly job: BackendJob;
+  readonly keyQueue: PooledKeyQueue;
+  /** The idle connection that the job will get, unless that connection closes first. */
+  reservation: Reservation | undefined = undefined;
+  readonly #pool: PlaceKeeper;
+
+  constructor(pool: PlaceKeeper, keyQueue: PooledKeyQueue, job: BackendJob) {
+    this.#pool = pool;
+    this.keyQueue = keyQueue;
+    this.job = job;
+  }
+
+  withdraw(): void {
+    this.#pool.leave(this);
+  }
+
+  retry(): void {
+    this.#pool.take(this.keyQueue);
+    this.#pool.enterFirst(this);
+  }
+}
+
+/** A connection of the pool, and what it is used for. */
+export class PooledConnection implements ConnectionOwner {
+  readonly connection: BackendConnection;
+  /** The queue of the key whose request has the connection; undefined while it is idle. */
+  keyQueue: PooledKeyQueue | undefined = undefined;
+  ticket: PooledTicket | undefined = undefined;
+  /** By the monotonic clock. Milliseconds. */
+  idleSinceMs = 0;
+  readonly #pool: PlaceKeeper;
+
+  constructor(pool: PlaceKeeper, options: BackendOptions, connector: BackendConnector) {
+    this.#pool = pool;
+    this.connection = new BackendConnection(options, connector, this);
+  }
+
+  onIdle(): void {
+    this.#pool.onIdle(this);
+  }
+
+  onClosed(): void {
+    this.#pool.onGone(this);
+  }
+
+  /** No request of a pool asks for an upgrade. */
+  onSwitched(): void {
+    this.#pool.onGone(this);
+  }
 }

@@ -1,15 +1,18 @@
 import type { Clock } from '../../platform/clock.ts';
 import { BackendConnector, type BackendOptions } from '../connector.ts';
-import { AfterPollQueue } from './after-poll-queue.ts';
-import { FairQueue } from './fair-queue.ts';
-import type { BackendConnections, BackendJob, BackendPlace, NoPlace } from './places.ts';
 import {
+  AfterPollQueue,
+  type BackendConnections,
+  type BackendJob,
+  type BackendPlace,
+  FairQueue,
+  type NoPlace,
   type PlaceKeeper,
   PooledConnection,
   PooledKeyQueue,
   type PooledTicket,
   type Reservation,
-} from './pooled.ts';
+} from './places.ts';
 
 /** How many connections there are, and how many requests may wait for one. */
 export interface BackendPoolOptions extends BackendOptions {

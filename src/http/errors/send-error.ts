@@ -2,7 +2,7 @@ import { STATUS_CODES as reasons, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { lingeringClose } from '../connections/lingering-close.ts';
 import { closeAfterResponse, hasMuchToSend } from '../connections/unread-body.ts';
-import { headerLine, type RawHeadResponse } from '../raw-head-response.ts';
+import { headerLine, type RawHeadResponse } from '../node-internals.ts';
 import type { ErrorResponse } from './error-responses.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';

@@ -1,7 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Random } from '../../platform/random.ts';
-import type { DecidedWindow } from '../decided-window.ts';
-import type { Limit } from '../limit.ts';
+import type { DecidedWindow, Limit } from '../limit.ts';
 import { NotCounted } from '../not-counted.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
 

@@ -1,7 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import { customerWindowName } from '../customer-windows.ts';
-import { type DecidedWindow, remainingIn } from '../decided-window.ts';
-import { type Limit, limitAt } from '../limit.ts';
+import { type DecidedWindow, type Limit, limitAt, remainingIn } from '../limit.ts';
 import { windowEndMs } from '../period.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
 

@@ -1,11 +1,253 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Random } from '../../platform/random.ts';
-import type { RateLimiter } from '../rate-limiter.ts';
+import { NotCounted } from '../not-counted.ts';
+import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 import type { ChangeFeed } from '../record-versions.ts';
-import { CircuitBreaker, type CircuitState } from './circuit-breaker.ts';
 import { CountRestorer, type RestorableCounters } from './count-restorer.ts';
-import { type FailureMode, FailureModeLimiter } from './failure-mode.ts';
+import { DegradedWindows } from './degraded-windows.ts';
 import { RejectionCache } from './rejection-cache.ts';
+
+/**
+ * What happens while the shared limiter is unavailable. `local`: each replica allows its share of what was left; `open`: everything is
+ * allowed; `closed`: nothing is decided, the request gets a 503.
+ */
+export type FailureMode = 'local' | 'open' | 'closed';
+
+/** Decisions by kind, counted from the start of the process. */
+export interface DecisionCounts {
+  readonly allowed: number;
+  readonly limited: number;
+  readonly unlimited: number;
+  readonly stale: number;
+  readonly unavailable: number;
+}
+
+/** What `FailureModeLimiter` needs. */
+export interface FailureModeOptions {
+  readonly mode: FailureMode;
+  readonly clock: Clock;
+  /** Replicas that share a limit, this one included; at least 1. */
+  readonly liveReplicas: () => number;
+  /** Called for each request that was allowed locally and is certainly not in the shared counters. */
+  readonly onUncounted?: (subject: LimitSubject, decision: CountedDecision) => void;
+  /** Called after each `allowed` or `limited` decision of the inner limiter: the store responds. `nowMs` is the store's time. */
+  readonly onShared?: (nowMs: number) => void;
+}
+
+/** How long the limiter counts as degraded after a decision without the inner limiter, if no request follows. Milliseconds. */
+const DEGRADED_MS = 60_000;
+
+/**
+ * Decides instead of an inner limiter that is `unavailable`, and marks these decisions as `degraded`. In `local` mode a replica allows its
+ * share (see `DegradedWindows`). Versions can't be compared meanwhile, so the cached copy of the key is used even if it is stale.
+ */
+export class FailureModeLimiter implements RateLimiter {
+  /** Decisions of the inner limiter; `unavailable` counts those that the failure mode made instead. */
+  readonly shared: DecisionCounts = noDecisions();
+  /** Decisions that the failure mode made; `unavailable` in mode `closed`. */
+  readonly degraded: DecisionCounts = noDecisions();
+  readonly #inner: RateLimiter;
+  readonly #options: FailureModeOptions;
+  readonly #windows: DegradedWindows;
+  /** When the last decision was made, by the monotonic clock; undefined if the inner limiter made it. */
+  #aloneAtMs: number | undefined;
+
+  constructor(inner: RateLimiter, options: FailureModeOptions) {
+    this.#inner = inner;
+    this.#options = options;
+    this.#windows = new DegradedWindows(options.clock);
+  }
+
+  /** Whether the last decision was made without the inner limiter, in every mode, and less than a minute ago. */
+  get isDegraded(): boolean {
+    return this.#aloneAtMs !== undefined && this.#options.clock.monotonicMs() - this.#aloneAtMs < DEGRADED_MS;
+  }
+
+  decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
+    this.#inner.decide(subject, (decision) => {
+      count(this.shared, decision);
+      if (decision.kind === 'unavailable') {
+        this.#aloneAtMs = this.#options.clock.monotonicMs();
+        const alone = this.#decideAlone(subject, decision);
+        count(this.degraded, alone);
+        decided(alone);
+        return;
+      }
+      this.#aloneAtMs = undefined;
+      if (decision.kind === 'allowed' || decision.kind === 'limited') {
+        this.#windows.learn(subject, decision);
+        this.#options.onShared?.(decision.nowMs);
+      }
+      decided(decision);
+    });
+  }
+
+  #decideAlone(subject: LimitSubject, unavailable: Decision & { kind: 'unavailable' }): Decision {
+    switch (this.#options.mode) {
+      case 'closed':
+        return unavailable;
+      case 'open':
+        return { kind: 'unlimited', degraded: true };
+      case 'local':
+        return this.#decideOnShare(subject, unavailable.cause);
+    }
+  }
+
+  #decideOnShare(subject: LimitSubject, cause: Error): Decision {
+    if (subject.limits.length === 0) return { kind: 'unlimited', degraded: true };
+    const decision = this.#windows.decide(subject, this.#options.liveReplicas());
+    // A call without a response may have been counted in the store all the same.
+    if (decision.kind === 'allowed' && cause instanceof NotCounted) {
+      this.#options.onUncounted?.(subject, decision);
+    }
+    return decision;
+  }
+}
+
+type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
+
+function noDecisions(): DecisionCounts {
+  return { allowed: 0, limited: 0, unlimited: 0, stale: 0, unavailable: 0 };
+}
+
+/** In place: it is done for every request. */
+function count(counts: Mutable<DecisionCounts>, decision: Decision): void {
+  counts[decision.kind] += 1;
+}
+
+/** `closed`: calls go through. `open`: none does. `half-open`: one does, to try. */
+export type CircuitState = 'closed' | 'open' | 'half-open';
+
+/** The cause of an `unavailable` that the breaker decided itself: the store was certainly not called. */
+export class CircuitOpen extends NotCounted {
+  constructor() {
+    super('the store is not called while its circuit is open');
+  }
+}
+
+/** When the breaker opens and how long it waits. */
+export interface CircuitBreakerOptions {
+  readonly clock: Clock;
+  /** Called after each change of state, for the log. */
+  readonly onStateChange?: (state: CircuitState) => void;
+  /** Consecutive failures that open the circuit. 5 by default. */
+  readonly failuresInRow?: number;
+  /** Share of failed calls that opens the circuit, after at least 20 calls within ten seconds. 0.5 by default. */
+  readonly failureRatio?: number;
+  /** The first pause before a trial, in milliseconds; it doubles with each failed trial. 250 by default. */
+  readonly firstPauseMs?: number;
+  /** The longest pause in milliseconds. 5000 by default. */
+  readonly longestPauseMs?: number;
+}
+
+const SPAN_MS = 10_000;
+const FEWEST_CALLS = 20;
+
+/**
+ * Stops calling the inner limiter while it is unavailable, so that a slow store does not make every request wait for its timeout. While the
+ * circuit is open, decisions are `unavailable` with the cause `CircuitOpen`. After a pause one request goes through as a trial: a response
+ * of any kind closes the circuit, a failure doubles the pause. There is no timer: without requests there is no trial.
+ */
+export class CircuitBreaker implements RateLimiter {
+  readonly #inner: RateLimiter;
+  readonly #options: Required<Omit<CircuitBreakerOptions, 'onStateChange'>>;
+  readonly #onStateChange: (state: CircuitState) => void;
+  #state: CircuitState = 'closed';
+  /** Raised with every change of state: responses to calls from before the change are ignored. */
+  #epoch = 0;
+  #failuresInRow = 0;
+  #calls = 0;
+  #failures = 0;
+  #spanEndsAt = 0;
+  #pauseMs = 0;
+  #pausedUntil = 0;
+  #openings = 0;
+
+  constructor(inner: RateLimiter, options: CircuitBreakerOptions) {
+    const { onStateChange = () => {}, ...rest } = options;
+    this.#inner = inner;
+    this.#onStateChange = onStateChange;
+    this.#options = {
+      failuresInRow: 5,
+      failureRatio: 0.5,
+      firstPauseMs: 250,
+      longestPauseMs: 5000,
+      ...rest,
+    };
+  }
+
+  get state(): CircuitState {
+    return this.#state;
+  }
+
+  /** How often the circuit opened. A failed trial does not count. */
+  get openings(): number {
+    return this.#openings;
+  }
+
+  decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
+    if (!this.#mayCall()) {
+      decided({ kind: 'unavailable', cause: new CircuitOpen() });
+      return;
+    }
+    const epoch = this.#epoch;
+    this.#inner.decide(subject, (decision) => {
+      if (epoch === this.#epoch) this.#note(decision.kind === 'unavailable');
+      decided(decision);
+    });
+  }
+
+  #mayCall(): boolean {
+    if (this.#state === 'closed') return true;
+    if (this.#state === 'half-open' || this.#options.clock.monotonicMs() < this.#pausedUntil) return false;
+    this.#enter('half-open');
+    return true;
+  }
+
+  #note(hasFailed: boolean): void {
+    if (this.#state === 'half-open') {
+      if (hasFailed) this.#open(Math.min(this.#pauseMs * 2, this.#options.longestPauseMs));
+      else this.#close();
+      return;
+    }
+    const nowMs = this.#options.clock.monotonicMs();
+    if (nowMs >= this.#spanEndsAt) {
+      this.#calls = 0;
+      this.#failures = 0;
+      this.#spanEndsAt = nowMs + SPAN_MS;
+    }
+    this.#calls += 1;
+    if (!hasFailed) {
+      this.#failuresInRow = 0;
+      return;
+    }
+    this.#failures += 1;
+    this.#failuresInRow += 1;
+    const { failuresInRow, failureRatio, firstPauseMs } = this.#options;
+    const isFailing = this.#calls >= FEWEST_CALLS && this.#failures >= failureRatio * this.#calls;
+    if (this.#failuresInRow < failuresInRow && !isFailing) return;
+    this.#openings += 1;
+    this.#open(firstPauseMs);
+  }
+
+  #open(pauseMs: number): void {
+    this.#pauseMs = pauseMs;
+    this.#pausedUntil = this.#options.clock.monotonicMs() + pauseMs;
+    this.#enter('open');
+  }
+
+  #close(): void {
+    this.#failuresInRow = 0;
+    this.#spanEndsAt = 0;
+    this.#enter('closed');
+  }
+
+  #enter(state: CircuitState): void {
+    this.#state = state;
+    this.#epoch += 1;
+    this.#onStateChange(state);
+  }
+}
 
 /** What guarding a shared limiter needs. */
 export interface GuardOptions {

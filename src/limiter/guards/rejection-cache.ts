@@ -1,6 +1,5 @@
 import type { Clock } from '../../platform/clock.ts';
-import { type DecidedWindow, rejectingWindow } from '../decided-window.ts';
-import type { Limit } from '../limit.ts';
+import { type DecidedWindow, type Limit, rejectingWindow } from '../limit.ts';
 import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 import type { ChangeFeed } from '../record-versions.ts';
 

@@ -1,7 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import { customerWindowName, MAX_CUSTOMER_WINDOWS, OTHER_CUSTOMERS } from '../customer-windows.ts';
-import type { DecidedWindow } from '../decided-window.ts';
-import { type Limit, limitAt } from '../limit.ts';
+import { type DecidedWindow, type Limit, limitAt } from '../limit.ts';
 import { windowEndMs } from '../period.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 import { isNewerVersion, VERSION_KEPT_MS } from '../record-versions.ts';

@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../../errors.ts';
 import type { ConsumerKey, KeySnapshot } from '../../keys/consumer-key.ts';
-import { ANONYMOUS_CUSTOMER } from '../../limiter/customer-id.ts';
+import { ANONYMOUS_CUSTOMER } from '../../limiter/limit.ts';
 import type { WindowCounts } from '../../limiter/window-counters.ts';
 import type { KeyTotals } from '../../usage/usage.ts';
 import { endpoint, type ManagementServices } from '../endpoint.ts';

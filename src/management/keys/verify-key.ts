@@ -5,9 +5,8 @@ import { isoSeconds, isoSecondsUp } from '../../http/timestamps.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { Verdict, VerifiedRequest, VerifyingClient } from '../../keys/key-verifier.ts';
 import { MAX_SECRET_LENGTH } from '../../keys/secrets/secret-format.ts';
-import { CUSTOMER_ID } from '../../limiter/customer-id.ts';
-import { type DecidedWindow, remainingIn } from '../../limiter/decided-window.ts';
-import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../../paths/reserved-paths.ts';
+import { CUSTOMER_ID, type DecidedWindow, remainingIn } from '../../limiter/limit.ts';
+import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../../paths/path-matcher.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 

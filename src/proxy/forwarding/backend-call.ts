@@ -17,8 +17,7 @@ import { reportedCostInTrailer, reportedCostOf } from '../headers/reported-cost.
 import { interimHeaders, responseHeaders } from '../headers/response-headers.ts';
 import { backendFailure, gatewayTimeout } from './backend-errors.ts';
 import { RateWatch } from './rate-watch.ts';
-import type { ResponseBatcher } from './response-batcher.ts';
-import { ResponseStream } from './response-stream.ts';
+import { type ResponseBatcher, ResponseStream } from './response-stream.ts';
 import { mayRetry } from './retry-rules.ts';
 
 /** What a call needs besides its exchange. */

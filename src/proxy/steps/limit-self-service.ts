@@ -2,7 +2,8 @@ import { TollgateError } from '../../errors.ts';
 import type { Limit } from '../../limiter/limit.ts';
 import { parsePeriod } from '../../limiter/period.ts';
 import type { Exchange, Step } from '../exchange.ts';
-import { CurrentKey, type CurrentKeyOptions, unavailable } from './current-key.ts';
+import { unavailable } from '../key-errors.ts';
+import { CurrentKey, type CurrentKeyOptions } from './authenticate.ts';
 
 const REQUESTS_A_SECOND = 5;
 /** No limit of a plan can have this id. */

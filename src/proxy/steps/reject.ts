@@ -1,9 +1,8 @@
 import type { ErrorResponse } from '../../http/errors/error-responses.ts';
 import { isoSecondsUp } from '../../http/timestamps.ts';
-import { type DecidedWindow, rejectingWindow } from '../../limiter/decided-window.ts';
-import { type Limit, limitAt } from '../../limiter/limit.ts';
+import { type DecidedWindow, type Limit, limitAt, rejectingWindow } from '../../limiter/limit.ts';
 import type { Step } from '../exchange.ts';
-import { secondsToReset } from '../headers/rate-limit-headers.ts';
+import { secondsToReset } from '../headers/response-headers.ts';
 
 /** Responds to the authenticated requests that are not forwarded: over a limit (429), or without a decision (503). */
 export function reject(): Step {

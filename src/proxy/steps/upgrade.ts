@@ -3,13 +3,13 @@ import type { BlockList, Socket } from 'node:net';
 import { headerValue, type ResponseHead } from '../../backend/response-head.ts';
 import { TollgateError } from '../../errors.ts';
 import { lingeringClose } from '../../http/connections/lingering-close.ts';
-import { headerLine, RawHeadResponse } from '../../http/raw-head-response.ts';
+import { headerLine, RawHeadResponse } from '../../http/node-internals.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { BackendCall, type BackendCallOptions } from '../forwarding/backend-call.ts';
 import { type RequestHeadersOptions, requestHeaderLines } from '../headers/request-headers.ts';
 import { type ResponseHeaders, responseHeaders } from '../headers/response-headers.ts';
 import type { Tunnels } from '../tunnels/tunnels.ts';
-import { sourceOf } from './current-key.ts';
+import { sourceOf } from './authenticate.ts';
 
 /** Where and how upgrades are forwarded. */
 export interface UpgradeOptions extends BackendCallOptions, RequestHeadersOptions {

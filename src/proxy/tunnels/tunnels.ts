@@ -1,7 +1,7 @@
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import type { KeyEntry } from '../../keys/cache/key-entry.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { keyFault } from '../steps/current-key.ts';
+import { keyFault } from '../steps/authenticate.ts';
 import { Tunnel, type TunnelOptions } from './tunnel.ts';
 
 /** How long to wait before a key is read again after the record store did not respond. Milliseconds. */

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { MinimumRate } from '../../http/minimum-body-rate.ts';
-import { bytesTaken, lastRequest, responseDue } from '../../http/node-internals.ts';
-import { RawHeadResponse } from '../../http/raw-head-response.ts';
+import { bytesTaken, lastRequest, RawHeadResponse, responseDue } from '../../http/node-internals.ts';
 
 /** A body that is on its way. */
 interface Transfer {

@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net';
 import { TollgateError } from '../../errors.ts';
 import { cutConnection } from '../../http/connections/cut-connection.ts';
-import { responseDue } from '../../http/node-internals.ts';
-import { RawHeadResponse } from '../../http/raw-head-response.ts';
+import { RawHeadResponse, responseDue } from '../../http/node-internals.ts';
 import { rejectServed } from '../reject-served.ts';
 import type { ClientConnections } from './client-connections.ts';
 import { IdleTimeouts } from './idle-timeouts.ts';

@@ -3,7 +3,7 @@ import {
   CircuitBreaker,
   CircuitOpen,
   type CircuitState,
-} from '../../../src/limiter/guards/circuit-breaker.ts';
+} from '../../../src/limiter/guards/guarded-rate-limiter.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../../../src/limiter/rate-limiter.ts';
 import { subject } from '../../support/limiter-stores.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

@@ -1,8 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { CircuitOpen } from '../../../src/limiter/guards/circuit-breaker.ts';
 import { CountRestorer, type UncountedUnits } from '../../../src/limiter/guards/count-restorer.ts';
 import { DegradedWindows } from '../../../src/limiter/guards/degraded-windows.ts';
-import { type FailureMode, FailureModeLimiter } from '../../../src/limiter/guards/failure-mode.ts';
+import {
+  CircuitOpen,
+  type FailureMode,
+  FailureModeLimiter,
+} from '../../../src/limiter/guards/guarded-rate-limiter.ts';
 import { NotCounted } from '../../../src/limiter/not-counted.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../../../src/limiter/rate-limiter.ts';
 import { systemRandom } from '../../../src/platform/random.ts';

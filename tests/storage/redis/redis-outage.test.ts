@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import type { FailureMode } from '../../../src/limiter/guards/failure-mode.ts';
 import {
+  type FailureMode,
   type GuardedRateLimiter,
   guardRateLimiter,
 } from '../../../src/limiter/guards/guarded-rate-limiter.ts';

@@ -1,4 +1,4 @@
-import type { CompletedRequest } from '../../../src/usage/usage.ts';
+import type { CompletedRequest } from '../../../src/usage/usage-buffer.ts';
 import { completed } from './sample-usage.ts';
 
 /** The request with this number of a mix that everybody knows: some hot endpoints, some rare ones, failures, many customers. */

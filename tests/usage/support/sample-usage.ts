@@ -1,6 +1,6 @@
 import type { UsageBatch } from '../../../src/usage/live-usage.ts';
 import { NO_CAPS, SliceTable } from '../../../src/usage/slice-table.ts';
-import type { CompletedRequest } from '../../../src/usage/usage.ts';
+import type { CompletedRequest } from '../../../src/usage/usage-buffer.ts';
 import {
   addUnder,
   type Counts,

@@ -1,5 +1,4 @@
-import type { DecidedWindow } from '../../../limiter/decided-window.ts';
-import { limitAt } from '../../../limiter/limit.ts';
+import { type DecidedWindow, limitAt } from '../../../limiter/limit.ts';
 import { windowEndMs } from '../../../limiter/period.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../../../limiter/rate-limiter.ts';
 import { VERSION_KEPT_MS } from '../../../limiter/record-versions.ts';
@@ -7,10 +6,17 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
 import { redisUnavailable } from '../redis-failure.ts';
-import { CallDurations } from './call-durations.ts';
-import { decisionKeysOf, limitArgumentsOf } from './decision-arguments.ts';
-import { DecisionCalls } from './decision-calls.ts';
-import { ALLOWED, type DecisionReply, LIMITED, STALE, serverTimeOf, UNLIMITED } from './decision-reply.ts';
+import { CallDurations, DecisionCalls } from './decision-calls.ts';
+import {
+  ALLOWED,
+  type DecisionReply,
+  decisionKeysOf,
+  LIMITED,
+  limitArgumentsOf,
+  STALE,
+  serverTimeOf,
+  UNLIMITED,
+} from './decision-messages.ts';
 import { type DecisionRoutes, decisionRoutes } from './server-routing.ts';
 
 /** What `RedisRateLimiter` needs. */

@@ -1,9 +1,96 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { Clock } from '../../../platform/clock.ts';
 import type { RedisConnection } from '../connection.ts';
-import { CallBatcher } from './call-batcher.ts';
-import { DecisionServer } from './decision-server.ts';
+import { CallBatcher } from './decision-messages.ts';
 import { hashSlotOf } from './hash-slot.ts';
+
+/**
+ * A lower bound of a Redis server's clock, derived from its replies and this process's monotonic clock: the two machines' clocks need
+ * not agree. A slow reply gives a weaker bound; a reply that contradicts the bound (the server's clock was set back) replaces it.
+ */
+export class ServerClock {
+  #leastOffsetMs: number | undefined;
+
+  /** False until a reply on this connection brought the server's time. */
+  get isKnown(): boolean {
+    return this.#leastOffsetMs !== undefined;
+  }
+
+  /** To be called when the connection was lost: the next one may lead to another server. */
+  forget(): void {
+    this.#leastOffsetMs = undefined;
+  }
+
+  /** The server's time, in whole milliseconds, was `serverMs` at some instant between `sentAt` and `receivedAt` (monotonic clock). */
+  learn(serverMs: number, sentAt: number, receivedAt: number): void {
+    const least = serverMs - receivedAt;
+    const most = serverMs + 1 - sentAt;
+    const known = this.#leastOffsetMs;
+    if (known === undefined || least > known || most < known) this.#leastOffsetMs = least;
+  }
+
+  /** The least that the server's clock shows at an instant of our monotonic clock. Milliseconds since 1970; undefined = not known. */
+  atLeast(instant: number): number | undefined {
+    return this.#leastOffsetMs === undefined ? undefined : this.#leastOffsetMs + instant;
+  }
+}
+
+/** How long to wait before the server's time is requested again after a failure. */
+const ASK_AGAIN_MS = 200;
+
+/** One server that makes decisions, and what is known of its clock. */
+class DecisionServer {
+  readonly redis: Redis;
+  readonly time = new ServerClock();
+  readonly #clock: Clock;
+  #isHeld = false;
+  #wasReady = false;
+
+  constructor(redis: Redis, clock: Clock) {
+    this.redis = redis;
+    this.#clock = clock;
+    redis.on('ready', () => void this.#askTime());
+    redis.on('close', () => this.time.forget());
+    if (redis.status === 'ready') void this.#askTime();
+  }
+
+  /** True while there is a connection on which the server's time is known. */
+  get isReady(): boolean {
+    return this.redis.status === 'ready' && this.time.isKnown;
+  }
+
+  /** True until it was ready once: its first connection is being made, or none was needed yet. */
+  get isNew(): boolean {
+    return !this.#wasReady;
+  }
+
+  /** Buffers writes to the server until the end of the event-loop turn: one system call, one packet. */
+  hold(): void {
+    if (this.#isHeld) return;
+    this.#isHeld = true;
+    const { stream } = this.redis;
+    stream.cork();
+    setImmediate(() => {
+      this.#isHeld = false;
+      stream.uncork();
+    });
+  }
+
+  async #askTime(): Promise<void> {
+    const sentAt = this.#clock.monotonicMs();
+    try {
+      const [seconds, microseconds] = await this.redis.time();
+      const serverMs = Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+      this.time.learn(serverMs, sentAt, this.#clock.monotonicMs());
+      this.#wasReady = true;
+    } catch {
+      // If the connection broke, 'ready' reads the time again; if it is still up, this does.
+      setTimeout(() => {
+        if (this.redis.status === 'ready' && !this.time.isKnown) void this.#askTime();
+      }, ASK_AGAIN_MS).unref();
+    }
+  }
+}
 
 /** How a call reaches the server that decides it. */
 export interface DecisionRoute {

@@ -2,8 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { NotCounted } from '../../../../src/limiter/not-counted.ts';
 import { DecisionCalls } from '../../../../src/storage/redis/decisions/decision-calls.ts';
 import { hashSlotOf } from '../../../../src/storage/redis/decisions/hash-slot.ts';
-import { ServerClock } from '../../../../src/storage/redis/decisions/server-clock.ts';
-import type { DecisionRoutes } from '../../../../src/storage/redis/decisions/server-routing.ts';
+import { type DecisionRoutes, ServerClock } from '../../../../src/storage/redis/decisions/server-routing.ts';
 import type { LuaScript } from '../../../../src/storage/redis/lua-script.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 

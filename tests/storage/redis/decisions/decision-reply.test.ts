@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { readNumbers } from '../../../../src/storage/redis/decisions/decision-reply.ts';
+import { readNumbers } from '../../../../src/storage/redis/decisions/decision-messages.ts';
 
 describe('the reply of the decision script', () => {
   it('is read as the numbers that it was made of', () => {

@@ -1,4 +1,4 @@
-import { RequestCosts } from '../../../../limiter/request-costs.ts';
+import { RequestCosts } from '../../../../limiter/limit.ts';
 import { canonicalFault, canonicalPattern, nearestCanonical } from '../../../../paths/canonical-pattern.ts';
 import { PathMatcher } from '../../../../paths/path-matcher.ts';
 import { type PathPattern, pathPatternFault } from '../../../../paths/path-pattern.ts';

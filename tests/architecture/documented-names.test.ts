@@ -1,0 +1,41 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const SOURCE = join(ROOT, 'src');
+const DOCUMENT = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
+const FILES = globSync('**/*.{ts,tsx,lua}', { cwd: SOURCE });
+
+/** The files of src that a name in the document may mean: the whole path, or its end where the text names the folder. */
+function filesNamed(name: string): readonly string[] {
+  return FILES.includes(name) ? [name] : FILES.filter((file) => file.endsWith(`/${name}`));
+}
+
+/** Whether a file declares a name: a function, a class, a constant or a method. */
+function declares(file: string, name: string): boolean {
+  const text = readFileSync(join(SOURCE, file), 'utf8');
+  return new RegExp(
+    `\\b(?:function|class|const|interface) ${name}\\b|^ +(?:async |get |readonly )*${name}[(<:]`,
+    'm',
+  ).test(text);
+}
+
+describe('docs/architecture.md', () => {
+  it('names no file that does not exist', () => {
+    const names = [...DOCUMENT.matchAll(/`([\w./-]+\.(?:ts|tsx|lua))`/g)].map(([, name = '']) => name);
+    expect(names.length).toBeGreaterThan(40);
+    expect(names.filter((name) => filesNamed(name).length === 0)).toEqual([]);
+  });
+
+  it('follows a request and a rotation by functions that their files have', () => {
+    const steps = [...DOCUMENT.matchAll(/`([\w./-]+\.ts)` `(\w+)`/g)].map(([, file = '', name = '']) => ({
+      file,
+      name,
+    }));
+    expect(steps.length).toBeGreaterThan(20);
+    expect(
+      steps.filter(({ file, name }) => !filesNamed(file).some((found) => declares(found, name))),
+    ).toEqual([]);
+  });
+});
