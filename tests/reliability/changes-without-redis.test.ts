@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +28,7 @@ interface World {
   readonly redis: RedisServer;
   /** Writes the data of Redis to disk, as it is now. */
   save(): Promise<void>;
-  /** A new server with what was saved. Calls `look` before both ways lead to it. */
+  /** A new server with what was saved, if anything. Calls `look` before both ways lead to it. */
   returnWithSaved(look: (returned: Redis) => Promise<void>): Promise<Redis>;
 }
 
@@ -101,8 +102,14 @@ describe('changes while Redis is away', () => {
     expect({ status, within: headers.get('tollgate-applies-within') }).toEqual({ status: 200, within: '3' });
   }
 
+  /** Until each of the secrets gets this status from both replicas. */
+  async function untilStatus(secrets: readonly string[], status: number): Promise<void> {
+    for (const url of world.urls)
+      for (const secret of secrets) await until(async () => (await statusOf(url, secret)) === status);
+  }
+
   async function untilRejected(secret: string): Promise<void> {
-    for (const url of world.urls) await until(async () => (await statusOf(url, secret)) === 401);
+    await untilStatus([secret], 401);
   }
 
   async function waitingAt(opsUrl: string | undefined): Promise<number | undefined> {
@@ -161,6 +168,70 @@ describe('changes while Redis is away', () => {
     await untilRejected(keys.kept.secret);
   });
 
+  it('hold whichever way they are made, and still after Redis returned empty', async () => {
+    const { fleet, redis, admins, urls } = world;
+    const [admin, other] = admins;
+    const keys = await makeKeys(['graced', 'given-up', 'taken-over', 'replaced', 'kept']);
+    const path = (key: Key) => `/consumer-api-key/${key.id}`;
+    const rotate = async (key: Key, graceSeconds: number) => {
+      const rotated = await admin.call('POST', `${path(key)}/rotate`, { graceSeconds });
+      return { ...rotated, secret: String(rotated.body.secret) };
+    };
+    const givenUp = await rotate(keys['given-up'], 3600);
+    const takenOver = await rotate(keys['taken-over'], 3600);
+    const moving = newSecret();
+    const { body: imported } = await admin.call('POST', '/api-keys/import', { keys: [importOf(moving)] });
+    const { body: applied } = await admin.call(
+      'POST',
+      '/tollgate/config/apply',
+      configOf(WINDOW_LIMIT, ['declared', 'pruned']),
+    );
+    const secretOf = (name: string): string =>
+      applied.secrets.find(({ externalId }: { externalId: string }) => externalId === name).secret;
+    const [declared, pruned] = [secretOf('declared'), secretOf('pruned')];
+    const coming = newSecret();
+    await untilStatus([givenUp.secret, takenOver.secret, moving, declared, pruned], 200);
+    await untilStatus([coming], 401);
+    redis.kill('SIGKILL');
+    await untilDegraded(fleet.replicas, keys.kept.secret, true);
+
+    // A new key has no other version anywhere: it works at once, and so the responses need not say more.
+    const added = await admin.call('POST', '/api-keys/import', { keys: [importOf(coming)] });
+    expect(added.body.results).toEqual([{ index: 0, consumerApiKeyId: expect.any(String) }]);
+    for (const url of urls) expect(await statusOf(url, coming)).toBe(200);
+    expectDeferred(await admin.call('DELETE', `/consumer-api-key/${imported.results[0].consumerApiKeyId}`));
+    const again = await other.call('POST', '/api-keys/import', {
+      keys: [{ ...importOf(moving), allowedIps: ['192.0.2.1'] }],
+    });
+    expect(again.body.results).toEqual([{ index: 0, consumerApiKeyId: expect.any(String) }]);
+    expectDeferred(await other.call('POST', '/tollgate/config/apply', configOf(1, ['declared'])));
+    expectDeferred(await admin.call('POST', `${path(keys['given-up'])}/end-rotation`, { keep: 'previous' }));
+    expectDeferred(await other.call('POST', `${path(keys['taken-over'])}/end-rotation`, { keep: 'new' }));
+    const graced = await rotate(keys.graced, 1);
+    expectDeferred(graced);
+    await admin.makePlan('narrow', 1, 'day');
+    expectDeferred(await admin.call('DELETE', '/rate-limit/replaced?rebindTo=narrow'));
+
+    const rejected = [pruned, givenUp.secret, keys['taken-over'].secret, keys.graced.secret];
+    const allowed = [coming, keys['given-up'].secret, takenOver.secret, graced.secret, keys.kept.secret];
+    const limited = [declared, keys.replaced.secret];
+    await untilStatus(rejected, 401);
+    await untilStatus(allowed, 200);
+    await untilStatus(limited, 429);
+    await untilStatus([moving], 403);
+
+    await world.returnWithSaved(async (client) => expect(await client.dbsize()).toBe(0));
+    await untilDegraded(fleet.replicas, keys.kept.secret, false);
+    for (const { opsUrl } of fleet.replicas) await until(async () => (await waitingAt(opsUrl)) === 0);
+    // Redis counts anew, so one request of each is allowed.
+    await untilStatus(limited, 429);
+    for (const url of urls) {
+      for (const secret of rejected) expect(await statusOf(url, secret)).toBe(401);
+      for (const secret of allowed) expect(await statusOf(url, secret)).toBe(200);
+      expect(await statusOf(url, moving)).toBe(403);
+    }
+  });
+
   it('are published by a replica that can reach Redis when the one that made them can not', async () => {
     const { ways, redis, admins } = world;
     const { deleted } = await makeKeys(['deleted']);
@@ -172,23 +243,48 @@ describe('changes while Redis is away', () => {
     await untilRejected(deleted.secret);
   });
 
-  it('are found by a replica that slept through them', async () => {
+  it('are known to a replica that slept through them before its first response', async () => {
     const { fleet, redis, admins, urls } = world;
     const { deleted, kept } = await makeKeys(['deleted', 'kept']);
     redis.kill('SIGKILL');
     await untilDegraded(fleet.replicas, kept.secret, true);
     const [, sleeper] = fleet.replicas;
     if (sleeper === undefined) throw new Error('no replica');
+    let waking: Promise<readonly number[]> = Promise.resolve([]);
     process.kill(sleeper.pid, 'SIGSTOP');
     try {
       expectDeferred(await admins[0].call('DELETE', `/consumer-api-key/${deleted.id}`));
+      // The sleeper must have missed the whole bound; it counts that itself.
+      const asleepUntil = performance.now() + 3000;
       await until(async () => (await statusOf(urls[0], deleted.secret)) === 401);
-      // The sleeper must have missed more than two seconds; it counts them itself.
-      const asleepUntil = performance.now() + 2500;
       await until(() => performance.now() > asleepUntil);
+      // They arrive before it looks what was changed.
+      waking = Promise.all(Array.from({ length: 8 }, () => statusOf(urls[1], deleted.secret)));
     } finally {
       process.kill(sleeper.pid, 'SIGCONT');
     }
-    await until(async () => (await statusOf(urls[1], deleted.secret)) === 401);
+    expect(new Set(await waking)).toEqual(new Set([401]));
+    expect(await statusOf(urls[1], deleted.secret)).toBe(401);
   });
 });
+
+function newSecret(): string {
+  return randomBytes(24).toString('base64url');
+}
+
+/** A key to import, known by the digest of its secret. */
+function importOf(secret: string) {
+  const value = createHash('sha256').update(secret).digest('hex');
+  return { name: 'imported', secretHash: { algorithm: 'sha256', value } };
+}
+
+/** A plan, and a key under it for each of the names. Keys of an earlier one that are not named are deleted. */
+function configOf(limit: number, names: readonly string[]) {
+  return {
+    ...{ owner: 'outage', prune: true },
+    config: {
+      plans: [{ rateLimitId: 'declared', limit, period: 'day' }],
+      keys: names.map((name) => ({ externalId: name, name, rateLimitId: 'declared' })),
+    },
+  };
+}

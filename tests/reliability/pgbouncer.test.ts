@@ -3,6 +3,8 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { Client } from 'pg';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
@@ -65,6 +67,28 @@ describe('a gateway behind PgBouncer in transaction mode', () => {
     const { id, secret } = await admin.makeKey('pooled');
     for (let sent = 0; sent < 20; sent += 1) expect(await statusOf(gateway.url, secret)).toBe(200);
     await until(async () => (await admin.detail(id)).usage.totalRequests === 20);
+  });
+
+  it('finds and publishes what a replica without Redis has changed', async () => {
+    const { id, secret } = await new Admin(gateway.url).makeKey('changed elsewhere');
+    expect(await statusOf(gateway.url, secret)).toBe(200);
+    const direct = new Client({ connectionString: postgres.url });
+    const redis = new Redis(testRedisUrl());
+    try {
+      await direct.connect();
+      await direct.query('UPDATE consumer_keys SET enabled = false, version = version + 1 WHERE id = $1', [
+        id,
+      ]);
+      await until(async () => (await statusOf(gateway.url, secret)) === 401);
+      await until(async () => {
+        const { rows } = await direct.query('SELECT published_at FROM record_changes WHERE id = $1', [id]);
+        return rows[0]?.published_at instanceof Date;
+      });
+      expect(await redis.get(`tg:{${id}}:version`)).toMatch(/^2\./);
+    } finally {
+      redis.disconnect();
+      await direct.end();
+    }
   });
 
   it('serves known keys while Postgres fails over, and the others after it', async () => {

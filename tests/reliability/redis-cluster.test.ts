@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { hashSlotOf } from '../../src/storage/redis/decisions/hash-slot.ts';
 import type { OpenRedis } from '../../src/storage/redis/open-redis.ts';
-import { burst } from '../support/burst.ts';
+import { Admin } from '../support/admin.ts';
+import { burst, statusOf } from '../support/burst.ts';
 import { decide, newKeyId, openReplica, quota, subject } from '../support/limiter-stores.ts';
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts';
 import { until } from '../support/until.ts';
@@ -136,6 +137,36 @@ describe('gateways over a Redis Cluster', () => {
     return counts.reduce((sum, count) => sum + count, 0);
   };
 
+  /** Whether all primaries reject calls while one is away. */
+  async function requireFullCoverage(required: 'yes' | 'no'): Promise<void> {
+    for (const { direct } of cluster.primaries)
+      await direct.config('SET', 'cluster-require-full-coverage', required);
+  }
+
+  /** A key in a slot of this primary or of another one. */
+  async function keyAt(primary: RedisCluster['primaries'][number], isThere: boolean) {
+    for (;;) {
+      const key = await fleet.admin.makeKey('placed', 'partly');
+      const owner = await cluster.ownerOf(hashSlotOf(key.id));
+      if ((owner === primary) === isThere) return key;
+    }
+  }
+
+  async function untilStatus(keys: readonly { readonly secret: string }[], status: number): Promise<void> {
+    for (const { url } of fleet.replicas)
+      for (const { secret } of keys) await until(async () => (await statusOf(url, secret)) === status);
+  }
+
+  /** Until both gateways count the requests of the key in Redis. */
+  async function untilCounted(secret: string): Promise<void> {
+    await until(async () => {
+      const responses = await Promise.all(
+        fleet.replicas.map(({ url }) => fetch(url, { headers: { authorization: `Bearer ${secret}` } })),
+      );
+      return responses.every(({ headers }) => headers.get('x-ratelimit-remaining') !== null);
+    });
+  }
+
   it('allow exactly the limit and record every request while a slot moves', async () => {
     await fleet.admin.makePlan('exact', 700, 'hour');
     const { id, secret } = await fleet.admin.makeKey('exact', 'exact');
@@ -157,6 +188,38 @@ describe('gateways over a Redis Cluster', () => {
     await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 1400);
   });
 
+  it('follow a change of a key whose server is away, and still when that is back', async () => {
+    await fleet.admin.makePlan('partly', 1_000_000, 'hour');
+    const away = await fleet.admin.makeKey('away', 'partly');
+    const primary = await cluster.ownerOf(hashSlotOf(away.id));
+    const [kept, elsewhere] = [await keyAt(primary, true), await keyAt(primary, false)];
+    await untilStatus([away, kept, elsewhere], 200);
+    await requireFullCoverage('no');
+    const [, other] = fleet.replicas;
+    primary.server.pause();
+    try {
+      const { status, headers } = await fleet.admin.call('DELETE', `/consumer-api-key/${away.id}`);
+      expect({ status, within: headers.get('tollgate-applies-within') }).toEqual({
+        status: 200,
+        within: '3',
+      });
+      await untilStatus([away], 401);
+      await until(async () => {
+        const changed = await new Admin(other?.url ?? '').call('PATCH', `/consumer-api-key/${elsewhere.id}`, {
+          name: 'again',
+        });
+        return changed.status === 200 && !changed.headers.has('tollgate-applies-within');
+      });
+    } finally {
+      primary.server.resume();
+      await requireFullCoverage('yes');
+    }
+    await until(async () => (await primary.direct.get(`tg:{${away.id}}:version`).catch(() => '')) === '-');
+    await untilCounted(kept.secret);
+    await untilStatus([away], 401);
+    await untilStatus([kept, elsewhere], 200);
+  });
+
   it('find the server that takes over when a primary dies, without a restart', async () => {
     await fleet.admin.makePlan('room', 1_000_000, 'hour');
     const { id, secret } = await fleet.admin.makeKey('survivor', 'room');
@@ -170,12 +233,7 @@ describe('gateways over a Redis Cluster', () => {
       await direct.config('SET', 'cluster-node-timeout', FAILOVER_MS);
     }
     primary.server.kill('SIGKILL');
-    await until(async () => {
-      const responses = await Promise.all(
-        urls.map((url) => fetch(url, { headers: { authorization: `Bearer ${secret}` } })),
-      );
-      return responses.every(({ headers }) => headers.get('x-ratelimit-remaining') !== null);
-    });
+    await untilCounted(secret);
     expect(Number(await replica.direct.get(`tg:{${id}}:window:main:3600000`))).toBeGreaterThanOrEqual(202);
   });
 });
