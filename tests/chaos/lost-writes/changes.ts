@@ -5,10 +5,12 @@ import type { ChaosReplica } from '../chaos-replica.ts';
 import type { SeededRandom } from '../seeded-random.ts';
 import type { ChaosKey } from '../world.ts';
 
-/** What Postgres says of a key: `undefined` once it is gone. */
-export type KeyTruth = { readonly isEnabled: boolean; readonly limit: number } | undefined;
+/** What Postgres says of a key, and the secret that it was given last: `undefined` once it is gone. */
+export type KeyTruth =
+  | { readonly isEnabled: boolean; readonly limit: number; readonly secret: string | undefined }
+  | undefined;
 
-/** A change that a client asked for, and what was true when it had its response, whatever that said. */
+/** A change of a key that a client asked for, maybe by its plan, and what was true when it had its response, whatever that said. */
 export interface Change {
   readonly keyId: string;
   readonly what: string;
@@ -26,7 +28,7 @@ const PAUSE_MS = 400;
 
 /** Makes keys, and goes on changing them through any of the replicas, one change after the other. */
 export class Changes {
-  /** The keys to send requests with: those that were made, deleted ones included, and others. New ones come at the end. */
+  /** The keys to send requests with: those that were made, deleted ones and previous secrets included, and others. New ones come at the end. */
   readonly asked: ChaosKey[] = [];
   /** In the order of time, first the ones that made the keys. */
   readonly made: Change[] = [];
@@ -34,6 +36,8 @@ export class Changes {
   readonly #postgres: Client;
   readonly #random: SeededRandom;
   readonly #keys: ChaosKey[] = [];
+  /** The latest of each key, by its id. */
+  readonly #secrets = new Map<string, string>();
   #isStopped = false;
   #running: Promise<void> = Promise.resolve();
 
@@ -80,7 +84,8 @@ export class Changes {
     const startedAt = performance.now();
     const planLimit = this.#random.pick(LIMITS);
     const key = await admin.makeKey(`key ${this.#keys.length}`, `limit-${planLimit}`);
-    await this.#note(key.id, { what: 'create', startedAt, status: 201 });
+    this.#secrets.set(key.id, key.secret);
+    await this.#note([key.id], { what: 'create', startedAt, status: 201 });
     this.#keys.push({ ...key, limit: planLimit });
     this.asked.push({ ...key, limit: planLimit });
   }
@@ -90,27 +95,53 @@ export class Changes {
     const admin = new Admin(this.#random.pick(this.#replicas).url);
     const path = `/consumer-api-key/${key.id}`;
     const rateLimitId = `limit-${this.#random.pick(LIMITS)}`;
+    const plan = `/rate-limit/${rateLimitId}`;
     const [method, what, body] = this.#random.pick([
       ['DELETE', path, undefined],
       ['PATCH', path, { enabled: false }],
       ['PATCH', path, { enabled: true }],
       ['POST', '/api-keys/apply-rate-limit', { consumerApiKeyId: key.id, rateLimitId }],
       ['POST', '/api-keys/apply-rate-limit', { consumerApiKeyId: key.id, rateLimitId }],
+      ['POST', `${path}/rotate`, { graceSeconds: 0 }],
+      ['PATCH', plan, { limit: this.#random.pick(LIMITS) }],
     ] as const);
     const startedAt = performance.now();
-    const { status } = await admin.call(method, what, body);
-    await this.#note(key.id, { what: `${method} ${JSON.stringify(body ?? '')}`, startedAt, status });
+    const { status, body: response } = await admin.call(method, what, body);
+    if (what.endsWith('/rotate') && status === 200) this.#takeSecret(key, response.secret);
+    const changed = what === plan ? await this.#keysUnder(rateLimitId) : [key.id];
+    await this.#note(changed, { what: `${method} ${JSON.stringify(body ?? '')}`, startedAt, status });
     if (method === 'DELETE') await this.#addKey(admin).catch(() => {});
   }
 
-  async #note(keyId: string, change: Pick<Change, 'what' | 'startedAt' | 'status'>): Promise<void> {
-    const endedAt = performance.now();
-    const { rows } = await this.#postgres.query<{ enabled: boolean; limit: string }>(
-      'SELECT enabled, "limit" FROM consumer_keys JOIN plans ON plans.id = coalesce(plan_id, $2) WHERE consumer_keys.id = $1',
-      [keyId, 'default'],
+  /** From now on the key is also asked with its new secret. */
+  #takeSecret({ id, limit }: ChaosKey, secret: string): void {
+    this.#secrets.set(id, secret);
+    this.asked.push({ id, secret, limit });
+  }
+
+  async #keysUnder(planId: string): Promise<readonly string[]> {
+    const { rows } = await this.#postgres.query<{ id: string }>(
+      'SELECT id FROM consumer_keys WHERE plan_id = $1',
+      [planId],
     );
-    const [row] = rows;
-    const truth = row && { isEnabled: row.enabled, limit: Number(row.limit) };
-    this.made.push({ keyId, endedAt, truth, ...change });
+    return rows.map(({ id }) => id);
+  }
+
+  async #note(
+    keyIds: readonly string[],
+    change: Pick<Change, 'what' | 'startedAt' | 'status'>,
+  ): Promise<void> {
+    const endedAt = performance.now();
+    const { rows } = await this.#postgres.query<{ id: string; enabled: boolean; limit: string }>(
+      'SELECT consumer_keys.id, enabled, "limit" FROM consumer_keys JOIN plans ON plans.id = coalesce(plan_id, $2) WHERE consumer_keys.id = ANY ($1)',
+      [keyIds, 'default'],
+    );
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    for (const keyId of keyIds) {
+      const row = byId.get(keyId);
+      const secret = this.#secrets.get(keyId);
+      const truth = row && { isEnabled: row.enabled, limit: Number(row.limit), secret };
+      this.made.push({ keyId, endedAt, truth, ...change });
+    }
   }
 }

@@ -68,14 +68,20 @@ function lastChangeBefore({ startedAt, endedAt }: Attempt, changes: readonly Cha
   return isDisturbed ? undefined : last;
 }
 
-function contradiction({ status, limit, code }: Attempt, truth: KeyTruth): string | undefined {
+function contradiction({ key, status, limit, code }: Attempt, truth: KeyTruth): string | undefined {
   // Nothing was said about the key.
   if (status >= 500) return undefined;
   const isRejected = status === 401 || code === 'too_many_requests';
-  const isUsable = truth?.isEnabled === true;
+  const isCurrent = truth?.secret === key.secret;
+  const isUsable = isCurrent && truth?.isEnabled === true;
   if (isUsable && isRejected) return `a valid key got ${status}`;
-  if (!isUsable && !isRejected) return `a ${truth === undefined ? 'deleted' : 'disabled'} key got ${status}`;
+  if (!isUsable && !isRejected) return `${unusableKey(truth, isCurrent)} got ${status}`;
   if (isUsable && limit !== undefined && limit !== truth.limit)
     return `a key had the limit ${limit} for ${truth.limit}`;
   return undefined;
+}
+
+function unusableKey(truth: KeyTruth, isCurrent: boolean): string {
+  if (truth === undefined) return 'a deleted key';
+  return isCurrent ? 'a disabled key' : 'a key with a replaced secret';
 }
