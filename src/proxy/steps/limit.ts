@@ -6,13 +6,13 @@ import { customerOf } from '../../limiter/limit.ts';
 import { type LimitSubject, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
 import type { PathCase } from '../../paths/path-readings.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Exchange, Step } from '../exchange.ts';
+import type { Exchange, LimitDecision, Step } from '../exchange.ts';
 import { overloaded, type PlaceKind } from '../forwarding/backend-errors.ts';
 import { unavailable } from '../key-errors.ts';
 import { CurrentKey, type CurrentKeyOptions } from './authenticate.ts';
 
 /** How long a request may wait before it is sent to the backend. */
-interface BackendDeadline {
+export interface BackendDeadline {
   /** Timeout of the response head, counted from the request's start. Milliseconds. */
   readonly backendTimeoutMs: number;
   readonly clock: Clock;
@@ -67,43 +67,56 @@ export interface LimitOptions extends CurrentKeyOptions, BackendDeadline {
   readonly pathCase: PathCase;
 }
 
+/** Decides by the limits of the key's plan. What a limit rejects is noted for a later step: it is recorded like any other request of the key. */
+export function limit(options: LimitOptions): Step {
+  return decideWith(options, {
+    subjectOf: (exchange, key) => subjectOfPlan(exchange, key, options),
+    note(exchange, decision) {
+      exchange.decision = decision;
+    },
+  });
+}
+
+/** What a decision is about, and what becomes of it. */
+interface DecisionRules {
+  readonly subjectOf: (exchange: Exchange, key: KeySnapshot) => LimitSubject;
+  readonly note: (exchange: Exchange, decision: LimitDecision) => void;
+}
+
 /**
  * Calls the limiter, unless the request is rejected already: then it is not counted. If the limiter finds the copy of the key stale, the
- * key is read and checked again and the limiter called again, so a change to a key applies from its next request on. A rejection, or a
- * limiter that does not respond, is noted for a later step, because such a request is recorded like any other of the key.
+ * key is read and checked again and the limiter called again, so a change to a key applies from its next request on. A limiter that does
+ * not respond is noted as the request's rejection.
  */
-export function limit(options: LimitOptions): Step {
+export function decideWith(
+  options: CurrentKeyOptions & BackendDeadline,
+  { subjectOf, note }: DecisionRules,
+): Step {
   const { limiter } = options;
   const currentKey = new CurrentKey(options);
-
-  function decide(exchange: Exchange): void {
+  const decide: Step = (exchange) => {
     const { entry } = exchange;
-    if (exchange.rejection !== undefined) exchange.next();
-    else if (entry !== undefined) {
-      const subject = subjectOf(exchange, entry.snapshot, options);
-      limiter.decide(subject, (decision) => {
-        if (decision.kind === 'stale') {
-          currentKey.reload(exchange, entry, decideAgain);
-          return;
-        }
-        if (decision.kind === 'unavailable') exchange.rejection = unavailable(decision.cause);
-        else exchange.decision = decision;
-        exchange.next();
-      });
+    if (exchange.reloads > 0) exchange.rejection ??= tooLate(exchange, options);
+    if (exchange.rejection !== undefined || entry === undefined) {
+      exchange.next();
+      return;
     }
-  }
-
-  function decideAgain(exchange: Exchange): void {
-    exchange.rejection ??= tooLate(exchange, options);
-    decide(exchange);
-  }
-
+    limiter.decide(subjectOf(exchange, entry.snapshot), (decision) => {
+      if (decision.kind === 'stale') {
+        currentKey.reload(exchange, entry, decide);
+        return;
+      }
+      if (decision.kind === 'unavailable') exchange.rejection = unavailable(decision.cause);
+      else note(exchange, decision);
+      exchange.next();
+    });
+  };
   return decide;
 }
 
 const NONE: readonly string[] = [];
 
-function subjectOf(
+function subjectOfPlan(
   exchange: Exchange,
   { keyId, version, plan }: KeySnapshot,
   { customerIdHeader, pathCase }: LimitOptions,
