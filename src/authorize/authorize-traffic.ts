@@ -9,7 +9,7 @@ import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../paths/path-matcher.ts';
 import { decisionSteps, exchangeRunner, type Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import type { ProxyOptions } from '../proxy/proxy-options.ts';
 import { CrossOrigin } from '../proxy/steps/cors.ts';
-import { reject } from '../proxy/steps/reject.ts';
+import { sendRejection } from '../proxy/steps/send-rejection.ts';
 import { allow } from './allow.ts';
 import {
   AuthorizeExchange,
@@ -55,7 +55,7 @@ const TOKEN_FIELD = 'tollgate-authorize-token';
 export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraffic {
   const { decision, counters, onRejected, verify } = options;
   const tokens = options.tokens.length === 0 ? undefined : new RootTokens(options.tokens);
-  const steps = [...decisionSteps(decision, new CrossOrigin(decision)), reject(), allow(decision)];
+  const steps = [...decisionSteps(decision, new CrossOrigin(decision)), sendRejection(), allow(decision)];
   const run = exchangeRunner(decision, counters, AuthorizeExchange);
   const runRejectedAs403 = exchangeRunner(decision, counters, RejectedAs403Exchange);
 

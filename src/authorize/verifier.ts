@@ -12,7 +12,7 @@ import { authenticate, type KeySource } from '../proxy/steps/authenticate.ts';
 import { CrossOrigin } from '../proxy/steps/cors.ts';
 import { limit } from '../proxy/steps/limit.ts';
 import { type ExchangeSummary, record, summaryOf } from '../proxy/steps/record.ts';
-import { reject } from '../proxy/steps/reject.ts';
+import { sendRejection } from '../proxy/steps/send-rejection.ts';
 import { readTarget } from '../server/parsing/request-target.ts';
 import { uncounted } from './uncounted-limiter.ts';
 import { VerifyExchange } from './verify-exchange.ts';
@@ -81,7 +81,9 @@ export class Verifier implements KeyVerifier {
       limiter: isCounted ? decision.limiter : uncounted(decision.limiter),
     };
     const decide = [authenticate(options), limit(options)];
-    return isCounted ? [...decide, this.#recordUse, reject(), allow] : [...decide, reject(), allow];
+    return isCounted
+      ? [...decide, this.#recordUse, sendRejection(), allow]
+      : [...decide, sendRejection(), allow];
   }
 
   /** What follows when the response to a proxied request is over. */

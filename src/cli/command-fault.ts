@@ -1,14 +1,4 @@
-/** The exit codes of the process by kind of fault. Those from 64 on are from sysexits.h. */
-export const EXIT_CODES = {
-  fault: 1,
-  differences: 2,
-  credentials: 3,
-  notFound: 4,
-  conflict: 5,
-  notAllowed: 6,
-  usage: 64,
-  unavailable: 75,
-} as const;
+import { EXIT_CODES } from './exit-codes.ts';
 
 /** Ends a command: the message is for the person at the terminal. */
 export class CommandFault extends Error {

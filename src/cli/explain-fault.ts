@@ -1,5 +1,6 @@
 import { ManagementFault } from '../client/management-fault.ts';
-import { CommandFault, EXIT_CODES } from './command-fault.ts';
+import { CommandFault } from './command-fault.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 
 /** The message for a fault, and the exit code of the process. */
 export interface Explanation {

@@ -2,8 +2,8 @@ import { openRecordStore } from '../app/stores/open-stores.ts';
 import { InvalidSettings, readRecordSettings } from '../config/settings.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
-import { EX_CONFIG, FAILED } from '../platform/process/exit-codes.ts';
 import { systemRandom } from '../platform/random.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 
 /** Applies the migrations of `sql/`. Exit code 0 if the store then has the schema of this version, 78 for bad settings, else 1. */
 async function migrate(): Promise<number> {
@@ -16,7 +16,7 @@ async function migrate(): Promise<number> {
     return 0;
   } catch (error) {
     log.fatal({ err: error }, 'the migration failed; nothing of it was kept');
-    return FAILED;
+    return EXIT_CODES.fault;
   } finally {
     await records.close();
   }
@@ -24,5 +24,5 @@ async function migrate(): Promise<number> {
 
 process.exitCode = await migrate().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  return error instanceof InvalidSettings ? EX_CONFIG : FAILED;
+  return error instanceof InvalidSettings ? EXIT_CODES.configuration : EXIT_CODES.fault;
 });

@@ -8,9 +8,9 @@ import { rotateEncryptionKey } from '../keys/secrets/rotate-encryption-key.ts';
 import { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
-import { EX_CONFIG, FAILED } from '../platform/process/exit-codes.ts';
 import { StartFault } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 
 /**
  * Replaces the seal of every stored secret by one with the first key of `ENCRYPTION_KEY`, while replicas run, so that the other keys can
@@ -70,5 +70,5 @@ function sentenceOf(error: unknown): string {
 
 process.exitCode = await rotate().catch((error: unknown) => {
   process.stderr.write(`${sentenceOf(error)}\n`);
-  return error instanceof InvalidSettings ? EX_CONFIG : FAILED;
+  return error instanceof InvalidSettings ? EXIT_CODES.configuration : EXIT_CODES.fault;
 });

@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { EXIT_CODES } from './command-fault.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 import { explainFault } from './explain-fault.ts';
 import { createProgram } from './program.ts';
 import type { Terminal } from './terminal.ts';

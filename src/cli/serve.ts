@@ -7,9 +7,9 @@ import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import { collectGarbage } from '../platform/process/collect-garbage.ts';
-import { EX_CONFIG, FAILED } from '../platform/process/exit-codes.ts';
 import { StartFault } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 import { StopSignals } from './stop-signals.ts';
 
 /**
@@ -28,11 +28,11 @@ signals.endStart();
 const gateway = await start({ clock: systemClock, random: systemRandom, log }).catch((error: unknown) => {
   if (error instanceof InvalidConfiguration) {
     process.stderr.write(`CONFIG_FILE: ${error.message}\n`);
-    process.exit(EX_CONFIG);
+    process.exit(EXIT_CODES.configuration);
   }
   if (error instanceof StartFault) process.stderr.write(`${error.message}\n`);
   else log.fatal({ err: error }, 'could not start');
-  process.exit(FAILED);
+  process.exit(EXIT_CODES.fault);
 });
 
 signals.stopGateway(gateway);
@@ -77,6 +77,6 @@ function settingsOrExit(): Settings {
   } catch (error) {
     if (!(error instanceof InvalidSettings)) throw error;
     process.stderr.write(`${error.message}\n`);
-    process.exit(EX_CONFIG);
+    process.exit(EXIT_CODES.configuration);
   }
 }

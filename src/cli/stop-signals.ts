@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Logger } from '../platform/logger.ts';
-import { FAILED, START_ENDED } from '../platform/process/exit-codes.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
@@ -49,7 +49,7 @@ export class StopSignals {
 
   readonly #endStart = (reason: string): never => {
     this.#log.info({ reason }, 'stopped during the start');
-    process.exit(START_ENDED);
+    process.exit(EXIT_CODES.startEnded);
   };
 
   #stop(gateway: Stoppable, reason: string): void {
@@ -58,7 +58,7 @@ export class StopSignals {
     gateway.stop().then((isClean) => {
       if (isClean) this.#log.info('stopped, usage written');
       else this.#log.error('stopped, but not cleanly: see above');
-      process.exit(isClean ? 0 : FAILED);
+      process.exit(isClean ? 0 : EXIT_CODES.fault);
     });
   }
 
@@ -66,6 +66,6 @@ export class StopSignals {
     this.#log.warn({ reason }, 'second stop signal: stopping without waiting any longer');
     // Workers that are only left alone finish what they have begun.
     for (const each of Object.values(cluster.workers ?? {})) each?.process.kill('SIGKILL');
-    process.exit(FAILED);
+    process.exit(EXIT_CODES.fault);
   }
 }

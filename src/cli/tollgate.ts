@@ -1,4 +1,5 @@
-import { EXIT_CODES, systemCodeOf } from './command-fault.ts';
+import { systemCodeOf } from './command-fault.ts';
+import { EXIT_CODES } from './exit-codes.ts';
 import { runCommand } from './run-command.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -21,7 +21,7 @@ import { CrossOrigin, cors } from './steps/cors.ts';
 import { type ForwardOptions, forward } from './steps/forward.ts';
 import { limit, reserve, settle } from './steps/limit.ts';
 import { type ExchangeSummary, record, summaryOf } from './steps/record.ts';
-import { reject } from './steps/reject.ts';
+import { sendRejection } from './steps/send-rejection.ts';
 import { forwardUpgrade, responseOn } from './steps/upgrade.ts';
 import { Tunnels } from './tunnels/tunnels.ts';
 
@@ -95,7 +95,7 @@ function pipelineSteps(
   return [
     ...decisionSteps(options, crossOrigin, [reserve({ ...options, connections, kind, onOverloaded })]),
     settle(options.costSettler),
-    reject(),
+    sendRejection(),
     last,
   ];
 }

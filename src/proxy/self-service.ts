@@ -9,7 +9,7 @@ import { authenticate } from './steps/authenticate.ts';
 import { type CrossOrigin, cors } from './steps/cors.ts';
 import { limitSelfService } from './steps/limit-self-service.ts';
 import type { ExchangeSummary } from './steps/record.ts';
-import { reject } from './steps/reject.ts';
+import { sendRejection } from './steps/send-rejection.ts';
 
 /** A request about the presented key itself, once the key has been found valid. */
 interface OwnKeyRequest {
@@ -45,7 +45,7 @@ export function selfServiceSteps(
     findEndpoint(service),
     authenticate(keyOptions),
     limitSelfService(keyOptions),
-    reject(),
+    sendRejection(),
     serve(service),
   ];
 }

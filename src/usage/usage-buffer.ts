@@ -1,6 +1,6 @@
 import type { Clock } from '../platform/clock.ts';
 import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './cap-names.ts';
-import { shardOf } from './live-usage.ts';
+import { shardOf } from './shards.ts';
 import { customerName, endpointName } from './usage-names.ts';
 import {
   addCounts,
@@ -31,7 +31,7 @@ export interface CompletedRequest {
   /** Windows in shadow mode that would have rejected it. */
   readonly shadowLimited: number;
   /** Milliseconds from the request's start to the response's close; null when it was not forwarded. */
-  readonly forwardedMs: number | null;
+  readonly responseTimeMs: number | null;
   /** Bytes of the request's body that went to the backend, and of the response's body that came from it. */
   readonly bytesIn: number;
   readonly bytesOut: number;
@@ -148,8 +148,8 @@ export class UsageBuffer implements UsageRecorder {
     const added = this.#added;
     added.requests = 1;
     added.successful = request.successful ? 1 : 0;
-    added.forwarded = request.forwardedMs === null ? 0 : 1;
-    added.forwardedUs = microseconds(request.forwardedMs);
+    added.forwarded = request.responseTimeMs === null ? 0 : 1;
+    added.forwardedUs = microseconds(request.responseTimeMs);
     added.bytesIn = request.bytesIn;
     added.bytesOut = request.bytesOut;
     added.rateLimited = request.rateLimited ? 1 : 0;

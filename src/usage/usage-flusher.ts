@@ -2,9 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { StoreUnavailable } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
-import { type LiveUsage, SHARDS, type UsageBatch } from './live-usage.ts';
+import type { LiveUsage, UsageBatch } from './live-usage.ts';
 import { OutageReminder } from './outage-reminder.ts';
 import { ShardLease, ShardLeaseEnded } from './shard-lease.ts';
+import { SHARDS } from './shards.ts';
 import type { UsageHistory } from './usage-history.ts';
 
 /** Shards that one replica moves at a time. */

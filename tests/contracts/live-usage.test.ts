@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { OTHER } from '../../src/usage/cap-names.ts';
-import { type LiveUsage, SHARDS, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts';
+import type { LiveUsage, UsageBatch } from '../../src/usage/live-usage.ts';
+import { SHARDS, shardOf } from '../../src/usage/shards.ts';
 import { noCounts, type UniformUsage, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { addedUp, HOUR, manyNames, requestsIn, requestsOf, sliceOf } from '../usage/support/sample-usage.ts';
 import {

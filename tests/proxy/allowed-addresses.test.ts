@@ -46,7 +46,7 @@ describe('a key with allowed addresses', () => {
       status: 403,
       successful: false,
       rateLimited: false,
-      forwardedMs: null,
+      responseTimeMs: null,
     });
     expect(stage.gateway.observed[0]).toMatchObject({
       status: 403,

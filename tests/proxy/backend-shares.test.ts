@@ -132,6 +132,9 @@ describe('a look-up that takes as long as the backend may', () => {
     );
     expect(backend.received).not.toContain('/late');
     await until(() => gateway.recorded.length === 2);
-    expect(gateway.recorded).toMatchObject([{ successful: false, forwardedMs: null }, { successful: true }]);
+    expect(gateway.recorded).toMatchObject([
+      { successful: false, responseTimeMs: null },
+      { successful: true },
+    ]);
   });
 });

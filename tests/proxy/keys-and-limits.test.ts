@@ -195,7 +195,7 @@ describe('the limit of a key', () => {
     expect(stage.gateway.recorded[2]).toMatchObject({
       endpoint: '/limited',
       successful: false,
-      forwardedMs: null,
+      responseTimeMs: null,
     });
     expect(stage.gateway.observed[2]).toMatchObject({ status: 429, outcome: 'limited' });
   });
@@ -240,7 +240,7 @@ describe('a limiter that can not tell', () => {
     expect(response).toMatch(/^HTTP\/1\.1 503 .*"store_unavailable"/s);
     expect(field(response, 'Retry-After')).toBe('1');
     await until(() => stage.gateway.recorded.length === 1);
-    expect(stage.gateway.recorded).toMatchObject([{ successful: false, forwardedMs: null }]);
+    expect(stage.gateway.recorded).toMatchObject([{ successful: false, responseTimeMs: null }]);
     expect(stage.backend.received).toBe('');
   });
 });
@@ -278,7 +278,7 @@ describe('the record of a request', () => {
       { keyId: 'key_one', endpoint: '/%41', customerId: 'anonymous', successful: false },
       { endpoint: `/${'x'.repeat(300)}`, customerId: 'anonymous', successful: true },
     ]);
-    for (const { forwardedMs } of stage.gateway.recorded) expect(forwardedMs).toBeGreaterThan(0);
+    for (const { responseTimeMs } of stage.gateway.recorded) expect(responseTimeMs).toBeGreaterThan(0);
   });
 
   it('counts pipelined requests in order', async () => {

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { closeRedis, connectRedis } from '../../src/storage/redis/connection.ts';
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
-import { shardOf } from '../../src/usage/live-usage.ts';
+import { shardOf } from '../../src/usage/shards.ts';
 import { until } from '../support/until.ts';
 import { sliceOf } from './support/sample-usage.ts';
 import { expireLeases, silent, takeAll, writeSlices } from './support/usage-stores.ts';

@@ -5,8 +5,8 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../src/storage/embedded/in-process-live-usage.ts';
 import type { UsageWrite, WriteOutcome } from '../../src/usage/live-usage.ts';
-import { shardOf } from '../../src/usage/live-usage.ts';
 import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
+import { shardOf } from '../../src/usage/shards.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { completed, requestsOf } from './support/sample-usage.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { OTHER } from '../../src/usage/cap-names.ts';
-import { shardOf } from '../../src/usage/live-usage.ts';
+import { shardOf } from '../../src/usage/shards.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { noCounts, totalsOf, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -25,9 +25,9 @@ function only(slices: readonly UsageSlice[]): UsageSlice {
 describe('the buffer', () => {
   it('counts each request once, in every list, with whole microseconds', () => {
     const { buffer } = bufferAt(10);
-    buffer.record(completed({ forwardedMs: 1.2345, bytesIn: 5, bytesOut: 70 }));
-    buffer.record(completed({ forwardedMs: null, successful: false, customerId: 'd' }));
-    buffer.record(completed({ forwardedMs: 2, endpoint: '/b' }));
+    buffer.record(completed({ responseTimeMs: 1.2345, bytesIn: 5, bytesOut: 70 }));
+    buffer.record(completed({ responseTimeMs: null, successful: false, customerId: 'd' }));
+    buffer.record(completed({ responseTimeMs: 2, endpoint: '/b' }));
     const slice = only(taken(buffer));
     const totals = { ...noCounts(), requests: 3, successful: 2, forwarded: 2, forwardedUs: 3235 };
     expect(totalsOf(slice)).toEqual({ ...totals, bytesIn: 5, bytesOut: 70 });
@@ -163,8 +163,8 @@ describe('the buffer', () => {
 
   it('does not let a duration that makes no sense into a sum', () => {
     const { buffer } = bufferAt(0);
-    for (const forwardedMs of [Number.NaN, -5, Number.POSITIVE_INFINITY, 1e300])
-      buffer.record(completed({ forwardedMs }));
+    for (const responseTimeMs of [Number.NaN, -5, Number.POSITIVE_INFINITY, 1e300])
+      buffer.record(completed({ responseTimeMs }));
     expect(totalsOf(only(taken(buffer)))).toMatchObject({ requests: 4, forwarded: 4, forwardedUs: 0 });
   });
 

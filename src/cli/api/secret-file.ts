@@ -1,6 +1,7 @@
 import { closeSync, fchmodSync, fsyncSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { CommandFault, EXIT_CODES, systemCodeOf } from '../command-fault.ts';
+import { CommandFault, systemCodeOf } from '../command-fault.ts';
+import { EXIT_CODES } from '../exit-codes.ts';
 import type { Session } from './session.ts';
 
 /** Where a command keeps the secrets that it makes. */

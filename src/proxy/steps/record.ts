@@ -157,7 +157,7 @@ export function record(options: RecordOptions): Step {
       successful: isSuccessful(status, exchange.isSent),
       rateLimited: exchange.outcome === 'limited',
       shadowLimited: shadowLimitIdsOf(exchange.decision).length,
-      forwardedMs: exchange.forwardedAtMs === null ? null : exchange.closedAtMs - exchange.startedAtMs,
+      responseTimeMs: exchange.forwardedAtMs === null ? null : exchange.closedAtMs - exchange.startedAtMs,
       bytesIn: exchange.requestBody?.bytes ?? 0,
       bytesOut: exchange.bodyBytes,
     });

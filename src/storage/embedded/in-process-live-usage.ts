@@ -1,13 +1,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Random } from '../../platform/random.ts';
-import {
-  type LiveUsage,
-  SHARDS,
-  shardOf,
-  type UsageBatch,
-  type UsageWrite,
-  type WriteOutcome,
-} from '../../usage/live-usage.ts';
+import type { LiveUsage, UsageBatch, UsageWrite, WriteOutcome } from '../../usage/live-usage.ts';
+import { SHARDS, shardOf } from '../../usage/shards.ts';
 import { SliceTable, STORED_CAPS } from '../../usage/slice-table.ts';
 
 interface LiveCounts {

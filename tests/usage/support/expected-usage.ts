@@ -39,8 +39,8 @@ export function mix(from: number, to: number, keyIds: readonly string[]): readon
 }
 
 function meanMs(requests: readonly CompletedRequest[]): number {
-  const times = requests.flatMap(({ forwardedMs }) =>
-    forwardedMs === null ? [] : [Math.round(forwardedMs * 1000)],
+  const times = requests.flatMap(({ responseTimeMs }) =>
+    responseTimeMs === null ? [] : [Math.round(responseTimeMs * 1000)],
   );
   const sum = times.reduce((total, us) => total + us, 0);
   return times.length === 0 ? 0 : Math.round(sum / times.length / 10) / 100;

@@ -10,6 +10,6 @@ export function requestOfMix(number: number, keyIds: readonly string[]): Complet
     customerId: roll % 3 === 0 ? 'anonymous' : `customer ${roll % 307}`,
     status: roll % 11 === 0 ? 500 : 200,
     successful: roll % 11 !== 0,
-    forwardedMs: roll % 13 === 0 ? null : (roll % 100_000) / 1000,
+    responseTimeMs: roll % 13 === 0 ? null : (roll % 100_000) / 1000,
   });
 }

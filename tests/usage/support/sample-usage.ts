@@ -83,7 +83,7 @@ export function completed(fields: Partial<CompletedRequest> = {}): CompletedRequ
     successful: true,
     rateLimited: false,
     shadowLimited: 0,
-    forwardedMs: 1,
+    responseTimeMs: 1,
     bytesIn: 0,
     bytesOut: 0,
     ...fields,

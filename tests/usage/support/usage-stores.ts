@@ -7,12 +7,8 @@ import { systemRandom } from '../../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../../src/storage/embedded/in-process-live-usage.ts';
 import { closeRedis, connectRedis, type RedisMode } from '../../../src/storage/redis/connection.ts';
 import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
-import {
-  type LiveUsage,
-  shardOf,
-  type UsageBatch,
-  type WriteOutcome,
-} from '../../../src/usage/live-usage.ts';
+import type { LiveUsage, UsageBatch, WriteOutcome } from '../../../src/usage/live-usage.ts';
+import { shardOf } from '../../../src/usage/shards.ts';
 import type { UsageSlice } from '../../../src/usage/usage-slice.ts';
 import { openInCluster } from '../../support/redis-cluster.ts';
 import { testRedisUrl } from '../../support/stores.ts';

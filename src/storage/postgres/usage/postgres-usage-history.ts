@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { shardOf, type UsageBatch } from '../../../usage/live-usage.ts';
+import type { UsageBatch } from '../../../usage/live-usage.ts';
+import { shardOf } from '../../../usage/shards.ts';
 import type {
   ApplyOutcome,
   KeyHistory,

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from '../../../usage/cap-names.ts';
-import { shardOf } from '../../../usage/live-usage.ts';
 import type { PendingRow, SeriesSelection } from '../../../usage/series/series-store.ts';
+import { shardOf } from '../../../usage/shards.ts';
 
 /**
  * A key's pending counts in the shape of the stored rows, without those that the history has. To be part of the statement that reads the

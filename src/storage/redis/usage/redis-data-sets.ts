@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { Clock } from '../../../platform/clock.ts';
-import { SHARDS } from '../../../usage/live-usage.ts';
+import { SHARDS } from '../../../usage/shards.ts';
 import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
 import { redisUnavailable } from '../redis-failure.ts';

@@ -1,15 +1,9 @@
 import { Cluster } from 'ioredis';
 import type { Clock } from '../../../platform/clock.ts';
 import { systemRandom } from '../../../platform/random.ts';
-import {
-  type LiveUsage,
-  SHARDS,
-  shardOf,
-  type UsageBatch,
-  type UsageWrite,
-  type WriteOutcome,
-} from '../../../usage/live-usage.ts';
+import type { LiveUsage, UsageBatch, UsageWrite, WriteOutcome } from '../../../usage/live-usage.ts';
 import { SHARD_LEASE_MS } from '../../../usage/shard-lease.ts';
+import { SHARDS, shardOf } from '../../../usage/shards.ts';
 import { STORED_CAPS } from '../../../usage/slice-table.ts';
 import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';

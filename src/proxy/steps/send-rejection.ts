@@ -5,7 +5,7 @@ import type { Step } from '../exchange.ts';
 import { secondsToReset } from '../headers/response-headers.ts';
 
 /** Responds to the authenticated requests that are not forwarded: over a limit (429), or without a decision (503). */
-export function reject(): Step {
+export function sendRejection(): Step {
   return (exchange) => {
     const { rejection, decision } = exchange;
     const window = decision?.kind === 'limited' ? rejectingWindow(decision.windows) : undefined;
