@@ -22,7 +22,7 @@ let prometheusUrl: string;
 
 beforeAll(async () => {
   const program = await requireProgram('prometheus', 'prometheus');
-  fleet = await startFleet(1, { METRICS_PER_KEY: 'top:2' }, (req, res) =>
+  fleet = await startFleet(1, { METRICS_PER_KEY: 'top:2', AUTHORIZE_PORT: '0' }, (req, res) =>
     req.url === '/reset' ? req.socket.destroy() : res.end('ok'),
   );
   opsUrl = fleet.replicas[0]?.opsUrl ?? '';
@@ -67,6 +67,7 @@ async function traffic(secret: string): Promise<void> {
   await burst([url], { secret, requests: 5, inFlight: 1 });
   await statusOf(url, 'tg_wrong');
   await statusOf(`${url}/reset`, secret);
+  await statusOf(`${fleet.replicas[0]?.authorizeUrl}/authorize/envoy/`, secret);
 }
 
 describe('the metrics', () => {
