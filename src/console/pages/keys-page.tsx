@@ -13,6 +13,7 @@ import { KEY_COLUMNS } from './keys/list/key-columns.tsx';
 import { type KeyFilter, type KeyListQuery, useKeyFilter } from './keys/list/key-filter.ts';
 import { KeyFilters } from './keys/list/key-filters.tsx';
 import styles from './keys/list/keys-page.module.css';
+import { TryKeyButton } from './keys/try/try-key-dialog.tsx';
 
 /** The list of keys: active ones, unless another state is chosen. */
 export function KeysPage() {
@@ -44,7 +45,15 @@ export function KeysPage() {
   );
   return (
     <>
-      <PageHeader title="Keys" actions={newKey} />
+      <PageHeader
+        title="Keys"
+        actions={
+          <>
+            <TryKeyButton />
+            {newKey}
+          </>
+        }
+      />
       <KeyFilters filter={filter} />
       <Count shown={list.total} filter={filter} />
       <DataTable

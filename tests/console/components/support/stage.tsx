@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { QueryClientProvider } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { createManagementClient } from '../../../../src/client/management-client.ts';
@@ -19,6 +20,7 @@ export interface ReceivedRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
+  readonly body: string;
 }
 
 /** A management interface that says what a test wants, over a real socket. */
@@ -28,8 +30,9 @@ export class ScriptedGateway {
   readonly #server: Server;
 
   constructor() {
-    this.#server = createServer((req, res) => {
-      this.requests.push({ method: req.method ?? '', url: req.url ?? '', headers: req.headers });
+    this.#server = createServer(async (req, res) => {
+      const { method = '', url = '', headers: sent } = req;
+      this.requests.push({ method, url, headers: sent, body: await text(req).catch(() => '') });
       const { status, body, headers } = this.#reply;
       const always = { 'content-type': 'application/json', 'x-request-id': 'scripted' };
       res.writeHead(status, { ...always, ...headers }).end(JSON.stringify(body));

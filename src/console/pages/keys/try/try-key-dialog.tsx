@@ -1,0 +1,164 @@
+import { ShieldQuestionMark } from 'lucide-react';
+import { type FormEvent, useState } from 'react';
+import { bodyOf } from '../../../../client/management-client.ts';
+import { useApi, useScopes } from '../../../api/api-context.tsx';
+import { faultSentence, fieldMessage } from '../../../api/fault-kind.ts';
+import { Button } from '../../../components/forms/button.tsx';
+import { TextField } from '../../../components/forms/field.tsx';
+import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { Notice } from '../../../components/states/notice.tsx';
+import { KeyVerdict, type Verdict } from './key-verdict.tsx';
+
+const EMPTY = { secret: '', method: 'GET', path: '/', customerId: '', address: '', origin: '' };
+
+type Draft = typeof EMPTY;
+
+/** Opens the dialog. Nothing without the scope for it. */
+export function TryKeyButton() {
+  const { can } = useScopes();
+  const [isOpen, setOpen] = useState(false);
+  if (!can('keys:verify')) return null;
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>
+        <ShieldQuestionMark aria-hidden="true" />
+        Try a key
+      </Button>
+      {isOpen && <TryKeyDialog onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+/** Shows what a request with a secret would get now. Nothing is counted. */
+function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
+  const [draft, setDraft] = useState(EMPTY);
+  const { verdict, error, isPending, decide, forget } = useVerdict();
+  const set = (change: Partial<Draft>) => {
+    // A verdict is about the request that was sent, not about the one that is typed now.
+    forget();
+    setDraft((before) => ({ ...before, ...change }));
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void decide(draft);
+  };
+  return (
+    <Dialog
+      open
+      title="Try a key"
+      description="The gateway decides as if the request came now, and counts nothing."
+      onClose={onClose}
+    >
+      <form onSubmit={submit} noValidate>
+        {error !== undefined && <Notice tone="failed">{faultSentence(error)}</Notice>}
+        <TextField
+          label="Secret"
+          type="password"
+          autoComplete="off"
+          error={fieldMessage(error, 'secret')}
+          value={draft.secret}
+          onText={(secret) => set({ secret })}
+        />
+        <RequestFields draft={draft} set={set} error={error} />
+        {verdict !== undefined && <KeyVerdict verdict={verdict} />}
+        <DialogActions>
+          <Button onClick={onClose}>Close</Button>
+          <Button look="primary" type="submit" aria-disabled={isPending}>
+            {isPending ? 'Trying…' : 'Try'}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
+
+interface RequestFieldsProps {
+  readonly draft: Draft;
+  readonly set: (change: Partial<Draft>) => void;
+  readonly error: unknown;
+}
+
+function RequestFields({ draft, set, error }: RequestFieldsProps) {
+  return (
+    <>
+      <TextField
+        label="Method"
+        error={fieldMessage(error, 'method')}
+        value={draft.method}
+        onText={(method) => set({ method })}
+      />
+      <TextField
+        label="Path"
+        error={fieldMessage(error, 'path')}
+        value={draft.path}
+        onText={(path) => set({ path })}
+      />
+      <TextField
+        label="Customer"
+        optional
+        error={fieldMessage(error, 'customerId')}
+        value={draft.customerId}
+        onText={(customerId) => set({ customerId })}
+      />
+      <TextField
+        label="Address"
+        optional
+        hint="Where the request comes from, for a key that is restricted to addresses."
+        error={fieldMessage(error, 'address')}
+        value={draft.address}
+        onText={(address) => set({ address })}
+      />
+      <TextField
+        label="Origin"
+        optional
+        hint="Of the web page that makes the request, for a key that is restricted to origins."
+        error={fieldMessage(error, 'origin')}
+        value={draft.origin}
+        onText={(origin) => set({ origin })}
+      />
+    </>
+  );
+}
+
+function useVerdict() {
+  const { client } = useApi();
+  const [verdict, setVerdict] = useState<Verdict>();
+  const [error, setError] = useState<unknown>();
+  const [isPending, setPending] = useState(false);
+  const forget = () => {
+    setVerdict(undefined);
+    setError(undefined);
+  };
+  const decide = async (draft: Draft) => {
+    if (isPending) return;
+    forget();
+    setPending(true);
+    try {
+      setVerdict(await bodyOf(client.POST('/api-keys/verify', { body: bodyFor(draft) })));
+    } catch (caught) {
+      setError(caught);
+    }
+    setPending(false);
+  };
+  return { verdict, error, isPending, decide, forget };
+}
+
+/** Fields that are empty are not sent: the gateway takes its defaults for them. */
+function bodyFor(draft: Draft) {
+  const method = draft.method.trim().toUpperCase();
+  const [path, customerId, address, origin] = [
+    draft.path.trim(),
+    draft.customerId.trim(),
+    draft.address.trim(),
+    draft.origin.trim(),
+  ];
+  return {
+    secret: draft.secret.trim(),
+    ...(method !== '' && { method }),
+    ...(path !== '' && { path }),
+    ...(customerId !== '' && { customerId }),
+    ...(address !== '' && { address }),
+    ...(origin !== '' && { origin }),
+    count: false,
+  };
+}
