@@ -171,7 +171,8 @@ describe('completeUntil', () => {
     relay.reject();
     const awayAt = Date.now();
     await until(() => Date.now() > awayAt + 4000);
-    expect(await completeUntil()).toBeUndefined();
+    // What Postgres has can be read, and it says up to where that is whole.
+    expect(await completeUntil()).toBeLessThanOrEqual(awayAt);
     relay.pass(redisPort);
     await untilComplete(Date.now());
     isOver = true;

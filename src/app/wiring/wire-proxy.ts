@@ -136,7 +136,7 @@ function followKeyChanges(
       for (const copy of proxy.upgradedKeys) if (keys.isOutdated(copy)) proxy.recheckUpgradesOf(copy.keyId);
     },
     onMissed: () => {
-      keys.clear();
+      keys.distrust();
       proxy.recheckUpgrades();
     },
   });

@@ -244,10 +244,10 @@ export class KeyCache {
     return this.#changes.isOutdated(snapshot);
   }
 
-  /** Forgets all keys, because changes may have been missed. */
-  clear(): void {
+  /** Has every copy confirmed before its next use, because changes may have been missed. None is dropped: the record store may be away by then. */
+  distrust(): void {
     this.#changes.clear();
-    for (const { digest } of [...this.#entries.values()]) this.#entries.delete(digest);
+    for (const entry of this.#entries.values()) entry.checkedAtMs = Number.NEGATIVE_INFINITY;
   }
 
   /**

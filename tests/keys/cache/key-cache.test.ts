@@ -601,6 +601,24 @@ describe('the key cache', () => {
     expect(await confirming).toEqual({ entry, fresh: false });
   });
 
+  it('confirms each copy when changes may have been missed, and keeps it if the store is away by then', async () => {
+    const keys = await cacheOf();
+    const [changed, kept] = [store.add('key_a'), store.add('key_b')];
+    const entries = [await loaded(keys, changed), await loaded(keys, kept)] as const;
+    store.change('key_a', '2.1');
+    keys.distrust();
+    keys.follow([], clock.monotonicMs());
+    expect(entries.map((entry) => keys.isUnchecked(entry, clock.monotonicMs()))).toEqual([true, true]);
+    const reading = confirm(keys, entries[0]);
+    await store.respond();
+    expect(await reading).toMatchObject({ entry: { snapshot: { version: '2.1' } }, fresh: true });
+    const failing = confirm(keys, entries[1]);
+    await until(() => store.reads.length > 0);
+    store.reads.shift()?.reject(new StoreUnavailable('postgres', undefined));
+    expect(await failing).toEqual({ entry: entries[1], fresh: false });
+    expect(keys.isUnchecked(entries[1], clock.monotonicMs())).toBe(false);
+  });
+
   it('drops the copies that a followed change makes outdated, and no newer ones', async () => {
     const keys = await cacheOf();
     const [changed, current, deleted] = [store.add('key_a'), store.add('key_b'), store.add('key_c')];
