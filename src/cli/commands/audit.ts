@@ -86,7 +86,7 @@ const FAULTS = {
   met: 'The audit log was changed outside of Tollgate.',
   broken:
     'The audit log was changed outside of Tollgate, or ENCRYPTION_KEY lacks a key that it was written under.',
-  other_hash: 'The audit log was written anew: the expected entry has another hash.',
+  other_hash: 'The audit log was rewritten: the expected entry has another hash.',
   cut_off: 'The audit log was cut off: it ends before the expected entry.',
   expired:
     'The chain is whole, but the expected entry was removed for its age. Compare with a younger one, or start over without --expect.',

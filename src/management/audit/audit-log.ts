@@ -124,7 +124,7 @@ export const verifyAuditLog = endpoint({
         type: 'string',
         enum: EXPECTATIONS,
         description:
-          'With expectCount and expectHash: "met"; "other_hash": the log was written anew; "cut_off": it ends before that entry; or "expired": the entry was removed for its age. Missing if the chain is not whole.',
+          'With expectCount and expectHash: "met"; "other_hash": the log was rewritten; "cut_off": it ends before that entry; or "expired": the entry was removed for its age. Missing if the chain is not whole.',
       },
     },
   },

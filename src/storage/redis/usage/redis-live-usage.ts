@@ -46,7 +46,7 @@ export class RedisLiveUsage implements LiveUsage {
   readonly #appended = new Map<number, number>();
   /** Characters of the text to which this replica last compacted a shard, by shard. */
   readonly #compacted = new Map<number, number>();
-  /** By which this replica's locks on shards are told from those of others. */
+  /** By which this replica's locks on shards differ from those of others. */
   readonly #flusher = systemRandom.bytes(12).toString('base64url');
   readonly #renew = new LuaScript(new URL('./renewUsageLease-1.lua', import.meta.url));
   readonly #record = new LuaScript(new URL('./recordUsage-n.lua', import.meta.url));
