@@ -2,9 +2,9 @@ import type { AuditTarget } from '../../audit/audit-entry.ts';
 import { KeyNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
-import { MAX_SECRET_LENGTH } from '../../keys/secrets/secret-format.ts';
 import { endpoint, Reply } from '../endpoint.ts';
 import { named, objectOf } from '../response-schemas.ts';
+import { PRESENTED_SECRET } from './secret-fields.ts';
 import { KEY_ITEM_FIELDS, presentKeyItem } from './shown-key-fields.ts';
 
 const FIND_KEY_BODY: BodySchema = {
@@ -12,12 +12,7 @@ const FIND_KEY_BODY: BodySchema = {
   additionalProperties: false,
   required: ['secret'],
   properties: {
-    secret: {
-      description: `must be a string of 1 to ${MAX_SECRET_LENGTH} characters`,
-      type: 'string',
-      minLength: 1,
-      maxLength: MAX_SECRET_LENGTH,
-    },
+    secret: PRESENTED_SECRET,
   },
 };
 

@@ -13,6 +13,14 @@ export const SECRET = {
   pattern: `^(?!${ADMIN_TOKEN_PREFIX}_)${GIVEN_SECRET.source.slice(1)}`,
 } as const satisfies FieldSchema;
 
+/** A secret that a consumer presented: any text that could be one. */
+export const PRESENTED_SECRET = {
+  description: `must be a string of 1 to ${MAX_SECRET_LENGTH} characters`,
+  type: 'string',
+  minLength: 1,
+  maxLength: MAX_SECRET_LENGTH,
+} as const satisfies FieldSchema;
+
 /** The digest of a secret, as other systems store it. */
 export const SECRET_HASH = {
   description: 'must be an object with the algorithm "sha256" and the value, the digest of the secret',

@@ -4,11 +4,11 @@ import type { BodySchema } from '../../http/body-schema.ts';
 import { isoSeconds, isoSecondsUp } from '../../http/timestamps.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { Verdict, VerifiedRequest, VerifyingClient } from '../../keys/key-verifier.ts';
-import { MAX_SECRET_LENGTH } from '../../keys/secrets/secret-format.ts';
 import { CUSTOMER_ID, type DecidedWindow, remainingIn } from '../../limiter/limit.ts';
 import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../../paths/path-matcher.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { PRESENTED_SECRET } from './secret-fields.ts';
 
 const LONGEST_PATH = 8192;
 
@@ -17,12 +17,7 @@ const VERIFY_BODY: BodySchema = {
   additionalProperties: false,
   required: ['secret'],
   properties: {
-    secret: {
-      description: `must be a string of 1 to ${MAX_SECRET_LENGTH} characters`,
-      type: 'string',
-      minLength: 1,
-      maxLength: MAX_SECRET_LENGTH,
-    },
+    secret: PRESENTED_SECRET,
     method: {
       description: 'must be an HTTP method in capitals that the proxy forwards, such as "GET" or "POST"',
       type: 'string',
