@@ -91,6 +91,8 @@ describe('changes that Redis loses', () => {
     return {
       standby,
       fallBehind: async () => {
+        // WAIT counts the writes of its own connection only, and the standby has all earlier ones by then.
+        await toMaster.set('the last write that is copied', '');
         await until(async () => Number(await toMaster.wait(1, 100)) === 1);
         replication.silence();
       },
