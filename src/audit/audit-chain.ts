@@ -3,7 +3,7 @@ import type { AuditEntry } from './audit-entry.ts';
 
 /** The hash before the first entry. */
 export const CHAIN_START = Buffer.alloc(32);
-/** The previous hash of an entry that is written behind an end that somebody changed: no entry's hash, so that the log never verifies again. */
+/** The previous hash of an entry that is written behind a changed end: no entry's hash, so that the log never verifies again. */
 const BROKEN_LINK = Buffer.alloc(32, 0xff);
 const KEY_ID_BYTES = 4;
 
@@ -118,7 +118,7 @@ export class AuditChain {
     return this.retired(stored).map((key) => this.#sealed(key));
   }
 
-  /** The keys that were rotated out. What somebody changed in the database can't be opened and is left out. */
+  /** The keys that were rotated out. What was changed in the database from outside can't be opened and is left out. */
   retired(stored: readonly SealedChainKey[]): readonly RetiredChainKey[] {
     return stored.flatMap((key) => this.#opened(key) ?? []);
   }

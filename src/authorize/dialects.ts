@@ -34,7 +34,7 @@ const PATH_DIALECT = 'envoy';
 
 export const DIALECTS: readonly string[] = [...FIELD_DIALECTS.keys(), PATH_DIALECT];
 
-/** A call of a gateway, as far as its target says what is asked. */
+/** A call of a gateway, as far as its target describes it. */
 export interface AuthorizeCall {
   /** The fields with the original request; undefined where it is the call itself. */
   readonly fields: FieldDialect | undefined;
@@ -126,7 +126,7 @@ function invalid(sentence: string): TollgateError {
   return new TollgateError('original_request_invalid', sentence);
 }
 
-/** The head of an original request: the call's own, with the target that is asked about. */
+/** The head of an original request: the call's own, with the target of the request to decide. */
 export function headOf(head: ParsedRequest, { target }: OriginalRequest): ParsedRequest {
   return { ...head, ...target };
 }

@@ -157,7 +157,7 @@ export class PostgresAuditLog implements AuditLog {
     const old = kept === -1 ? first : first.slice(0, kept);
     const last = old.at(-1);
     if (last === undefined) return 0;
-    // An entry to which somebody gave an older time would be removed as if by retention.
+    // An entry that was given an older time would be removed as if by retention.
     if (!old.every((row) => verifier.follows(row)))
       throw new Error(
         `${auditIdOf(verifier.sequence + 1)} was changed outside of Tollgate: nothing is removed from the audit log`,
