@@ -12,6 +12,8 @@ export const SCOPES = [
   'audit:read',
   'config:write',
   'tokens:write',
+  'webhooks:read',
+  'webhooks:write',
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -21,6 +21,13 @@ export const AUDIT_ACTIONS = [
   'token.update',
   'token.delete',
   'token.rotate',
+  'webhook.create',
+  'webhook.update',
+  'webhook.delete',
+  'webhook.rotate',
+  'webhook.disable',
+  'webhook.test',
+  'webhook.resend',
   'request.deny',
 ] as const;
 
@@ -28,12 +35,12 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** The record or operation that an action was about. */
 export interface AuditTarget {
-  readonly type: 'key' | 'plan' | 'token' | 'operation';
+  readonly type: 'key' | 'plan' | 'token' | 'webhook' | 'operation';
   readonly id: string;
   /** The name after the action, or before a deletion. Null if it has none. */
   readonly name: string | null;
   /**
-   * The tags of a key, or those that a token is limited to; otherwise empty. Principals that are limited to tags see only entries with
+   * The tags of a key, or those that a token or a webhook is limited to; otherwise empty. Principals that are limited to tags see only entries with
    * these tags.
    */
   readonly tags: readonly string[];

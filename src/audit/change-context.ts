@@ -2,8 +2,8 @@ import type { Precondition } from '../platform/precondition.ts';
 
 /** Who makes a change. */
 export interface Actor {
-  /** `key`: a consumer that changes its own key. */
-  readonly type: 'root' | 'token' | 'config' | 'key';
+  /** `key`: a consumer that changes its own key. `gateway`: the gateway itself. */
+  readonly type: 'root' | 'token' | 'config' | 'key' | 'gateway';
   /** The id of the admin token or the key; null for the others. */
   readonly id: string | null;
   readonly name: string;

@@ -18,7 +18,7 @@ const ENTRY = named(
     actor: named(
       'AuditActor',
       objectOf({
-        type: { type: 'string', enum: ['root', 'token', 'config', 'key'] },
+        type: { type: 'string', enum: ['root', 'token', 'config', 'key', 'gateway'] },
         adminTokenId: orNull(TEXT),
         name: TEXT,
       }),
@@ -26,7 +26,7 @@ const ENTRY = named(
     target: named(
       'AuditTarget',
       objectOf({
-        type: { type: 'string', enum: ['key', 'plan', 'token', 'operation'] },
+        type: { type: 'string', enum: ['key', 'plan', 'token', 'webhook', 'operation'] },
         id: TEXT,
         name: orNull(TEXT),
       }),

@@ -23,6 +23,13 @@ export const ACTION_WORDS: Readonly<Record<AuditAction, string>> = {
   'token.update': 'changed an admin token',
   'token.delete': 'revoked an admin token',
   'token.rotate': 'rotated an admin token',
+  'webhook.create': 'created a webhook',
+  'webhook.update': 'changed a webhook',
+  'webhook.delete': 'deleted a webhook',
+  'webhook.rotate': 'rotated the secret of a webhook',
+  'webhook.disable': 'disabled a webhook',
+  'webhook.test': 'tested a webhook',
+  'webhook.resend': 'sent a delivery again',
   'request.deny': 'was not allowed to',
 };
 

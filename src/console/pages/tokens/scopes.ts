@@ -14,6 +14,8 @@ export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   'audit:read': 'see the audit log',
   'config:write': 'apply a configuration',
   'tokens:write': 'list, create, change, rotate and revoke admin tokens',
+  'webhooks:read': 'see webhooks and their deliveries, follow events',
+  'webhooks:write': 'create, change, rotate, test and delete webhooks',
 };
 
 interface Preset {

@@ -34,6 +34,9 @@ export interface AuditLogEndsTable {
   readonly pruned_hash: Uint8Array;
   readonly pruned_mac: Uint8Array;
   readonly reported_at: Date | null;
+  readonly last_event: number;
+  readonly has_webhooks: boolean;
+  readonly streamed_until: Date | null;
 }
 
 /** The table `audit_log_keys`. */

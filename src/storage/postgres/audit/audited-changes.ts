@@ -1,8 +1,10 @@
-import type { Insertable } from 'kysely';
+import { type Insertable, sql } from 'kysely';
 import type { AuditChain, ChainedEntry } from '../../../audit/audit-chain.ts';
 import type { AuditedAction } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
+import { eventOfEntry, type OutboxEvent } from '../../../events/outbox-event.ts';
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
+import { insertEvents } from '../events/outbox.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { AuditLogTable } from './audit-log-tables.ts';
 
@@ -20,8 +22,8 @@ export class AuditedChanges {
   }
 
   /**
-   * Makes a change and writes the actions that `work` notes into the audit log, both in one transaction. The log is written last: its
-   * lock is held until the commit and nothing is locked after it, so transactions may wait for each other there, but never deadlock.
+   * Makes a change and writes the actions that `work` notes into the audit log, both in one transaction, with their
+   * events while a webhook or a stream wants any. The log is written last: its lock is held until the commit and nothing is locked after it, so transactions may wait for each other there, but never deadlock.
    */
   make<Result>(
     change: ChangeContext,
@@ -42,21 +44,28 @@ export class AuditedChanges {
   ): Promise<void> {
     const end = await lockedEnd(trx);
     let sequence = end.last_sequence;
+    let lastEvent = end.last_event;
     let hash = this.#chain.linkAfter({ sequence, hash: end.last_hash }, end.last_mac);
     for (let from = 0; from < actions.length; from += ROWS_AT_ONCE) {
       // Built for each statement: hashing thousands of entries at once would block other requests.
+      const events: OutboxEvent[] = [];
       const rows = actions.slice(from, from + ROWS_AT_ONCE).map((action) => {
         sequence += 1;
-        const row = this.#row(entryOf(sequence, change, action), hash);
+        const entry = entryOf(sequence, change, action);
+        const event = end.is_heard ? eventOfEntry(entry) : undefined;
+        if (event !== undefined) events.push(event);
+        const row = this.#row(entry, hash);
         hash = row.hash;
         return row;
       });
       await trx.insertInto('audit_log').values(rows).execute();
+      await insertEvents(trx, lastEvent, events);
+      lastEvent += events.length;
     }
     const last_mac = this.#chain.markEnd('last', { sequence, hash });
     await trx
       .updateTable('audit_log_ends')
-      .set({ last_sequence: sequence, last_hash: hash, last_mac })
+      .set({ last_sequence: sequence, last_hash: hash, last_mac, last_event: lastEvent })
       .execute();
   }
 
@@ -74,11 +83,15 @@ const ROWS_AT_ONCE = 1000;
  * `StoreUnavailable` if the log can't be written.
  */
 function lockedEnd(trx: RecordsDatabase) {
-  return trx
-    .selectFrom('audit_log_ends')
-    .select(['last_sequence', 'last_hash', 'last_mac'])
-    .forUpdate()
-    .executeTakeFirstOrThrow();
+  return (
+    trx
+      .selectFrom('audit_log_ends')
+      .select(['last_sequence', 'last_hash', 'last_mac', 'last_event'])
+      // A row that another transaction has changed meanwhile is read again, a subquery would not be.
+      .select(sql<boolean>`has_webhooks or coalesce(streamed_until > now(), false)`.as('is_heard'))
+      .forUpdate()
+      .executeTakeFirstOrThrow()
+  );
 }
 
 function entryOf(sequence: number, change: ChangeContext, done: AuditedAction): ChainedEntry {

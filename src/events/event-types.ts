@@ -1,0 +1,175 @@
+import type { Scope } from '../admins/scopes.ts';
+import type { AuditAction } from '../audit/audit-entry.ts';
+
+/** A JSON schema of the `data` of an event, or of a part of it. */
+type DataSchema = Readonly<Record<string, unknown>>;
+
+/** One type of event. */
+export interface EventTypeRow {
+  /** What `subject` is. */
+  readonly subject: string;
+  /** When an event of the type is made. */
+  readonly when: string;
+  /** The scope that is needed to hear it. */
+  readonly scope: Scope;
+  readonly data: DataSchema;
+}
+
+const TEXT = { type: 'string' };
+const TEXT_OR_NULL = { type: ['string', 'null'] };
+const COUNT = { type: 'integer', minimum: 0 };
+const INSTANT = { type: 'string', format: 'date-time' };
+const TEXTS = { type: 'array', items: TEXT };
+
+function dataOf(
+  properties: Readonly<Record<string, DataSchema>>,
+  optional: readonly string[] = [],
+): DataSchema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: 'object', additionalProperties: false, required, properties };
+}
+
+/** What the audit log says of the change. */
+const CHANGE = dataOf(
+  {
+    changes: {
+      type: 'object',
+      additionalProperties: { type: 'object', required: ['from', 'to'] },
+      description:
+        'The fields that changed, by their names in the API, each with its value before and after.',
+    },
+    actor: dataOf({ type: TEXT, adminTokenId: TEXT_OR_NULL, name: TEXT }),
+    reason: TEXT_OR_NULL,
+    auditId: TEXT,
+    outcome: {
+      ...TEXT,
+      description: 'The code of the error with which the change failed. Missing: it was made.',
+    },
+  },
+  ['outcome'],
+);
+
+const USED = { requests: COUNT, successful: COUNT, failed: COUNT, rateLimited: COUNT };
+const DEGRADATION = dataOf({ since: INSTANT, mode: { type: 'string', enum: ['local', 'open', 'closed'] } });
+
+function keyChange(when: string): EventTypeRow {
+  return { subject: 'consumerApiKeyId', when, scope: 'keys:read', data: CHANGE };
+}
+
+function planChange(when: string): EventTypeRow {
+  return { subject: 'rateLimitId', when, scope: 'keys:read', data: CHANGE };
+}
+
+function tokenChange(when: string): EventTypeRow {
+  return { subject: 'adminTokenId', when, scope: 'audit:read', data: CHANGE };
+}
+
+function webhookChange(when: string): EventTypeRow {
+  return { subject: 'webhookId', when, scope: 'audit:read', data: CHANGE };
+}
+
+/** All types of events: the one place that declares them. */
+export const EVENT_TYPES = {
+  'tollgate.key.created': keyChange('A consumer API key was created or imported.'),
+  'tollgate.key.updated': keyChange('Fields of a key were changed.'),
+  'tollgate.key.deleted': keyChange('A key was deleted.'),
+  'tollgate.key.rotated': keyChange('A key was given another secret.'),
+  'tollgate.key.rotation_ended': keyChange('Only one of the two secrets of a key is valid any more.'),
+  'tollgate.limit.reset': keyChange('Counters of a key were set to zero.'),
+  'tollgate.limit.granted': keyChange('A key was granted additional units.'),
+  'tollgate.plan.created': planChange('A plan was created.'),
+  'tollgate.plan.updated': planChange('Fields of a plan were changed.'),
+  'tollgate.plan.deleted': planChange('A plan was deleted.'),
+  'tollgate.admin_token.created': tokenChange('An admin token was created.'),
+  'tollgate.admin_token.updated': tokenChange('Fields of an admin token were changed.'),
+  'tollgate.admin_token.deleted': tokenChange('An admin token was deleted.'),
+  'tollgate.admin_token.rotated': tokenChange('An admin token was given another secret.'),
+  'tollgate.webhook.created': webhookChange('A webhook was created.'),
+  'tollgate.webhook.updated': webhookChange('Fields of a webhook were changed.'),
+  'tollgate.webhook.deleted': webhookChange('A webhook was deleted.'),
+  'tollgate.webhook.rotated': webhookChange('A webhook was given another secret.'),
+  'tollgate.webhook.disabled': webhookChange(
+    'A webhook was disabled because its endpoint is gone or has failed for 5 days.',
+  ),
+  'tollgate.webhook.test': {
+    subject: 'webhookId',
+    when: 'An administrator tests a webhook. Only this webhook gets it, whatever its events are.',
+    scope: 'webhooks:read',
+    data: dataOf({ message: TEXT }),
+  },
+  'tollgate.key.expiring': {
+    subject: 'consumerApiKeyId',
+    when: '7 days and 1 day before a key expires, once each.',
+    scope: 'keys:read',
+    data: dataOf({ expiresAt: INSTANT, name: TEXT, externalId: TEXT_OR_NULL, tags: TEXTS }),
+  },
+  'tollgate.limit.threshold': {
+    subject: 'consumerApiKeyId',
+    when: 'The count of a window passes a threshold of EVENTS_THRESHOLDS.',
+    scope: 'keys:read',
+    data: dataOf(
+      { limitId: TEXT, threshold: COUNT, limit: COUNT, used: COUNT, resetTime: INSTANT, customerId: TEXT },
+      ['customerId'],
+    ),
+  },
+  'tollgate.usage.hour': {
+    subject: 'externalId of the key, otherwise consumerApiKeyId',
+    when: 'An hour is complete, for each key that was used in it.',
+    scope: 'usage:read',
+    data: dataOf({
+      ...{ consumerApiKeyId: TEXT, from: INSTANT, to: INSTANT },
+      ...USED,
+      ...{ units: COUNT, bytesIn: COUNT, bytesOut: COUNT },
+      byCustomer: { type: 'array', maxItems: 101, items: dataOf({ customerId: TEXT, ...USED }) },
+    }),
+  },
+  'tollgate.gateway.degraded': {
+    subject: 'replica',
+    when: 'A replica begins to decide limits without Redis.',
+    scope: 'audit:read',
+    data: DEGRADATION,
+  },
+  'tollgate.gateway.recovered': {
+    subject: 'replica',
+    when: 'A replica decides limits with Redis again.',
+    scope: 'audit:read',
+    data: DEGRADATION,
+  },
+} as const satisfies Readonly<Record<string, EventTypeRow>>;
+
+export type EventType = keyof typeof EVENT_TYPES;
+
+/** The type of the event for each audited action; null for actions that change nothing. */
+export const TYPES_OF_ACTIONS: Readonly<Record<AuditAction, EventType | null>> = {
+  'key.create': 'tollgate.key.created',
+  'key.update': 'tollgate.key.updated',
+  'key.delete': 'tollgate.key.deleted',
+  'key.import': 'tollgate.key.created',
+  'key.find': null,
+  'key.rotate': 'tollgate.key.rotated',
+  'key.end-rotation': 'tollgate.key.rotation_ended',
+  'key.show-secret': null,
+  'limits.reset': 'tollgate.limit.reset',
+  'limits.grant': 'tollgate.limit.granted',
+  'plan.create': 'tollgate.plan.created',
+  'plan.update': 'tollgate.plan.updated',
+  'plan.delete': 'tollgate.plan.deleted',
+  'token.create': 'tollgate.admin_token.created',
+  'token.update': 'tollgate.admin_token.updated',
+  'token.delete': 'tollgate.admin_token.deleted',
+  'token.rotate': 'tollgate.admin_token.rotated',
+  'webhook.create': 'tollgate.webhook.created',
+  'webhook.update': 'tollgate.webhook.updated',
+  'webhook.delete': 'tollgate.webhook.deleted',
+  'webhook.rotate': 'tollgate.webhook.rotated',
+  'webhook.disable': 'tollgate.webhook.disabled',
+  'webhook.test': null,
+  'webhook.resend': null,
+  'request.deny': null,
+};
+
+/** The events that a batch may hold: many at once, each small. */
+export const BATCHED_TYPE: EventType = 'tollgate.usage.hour';
+
+/** Only sent to the webhook that is tested. */
+export const TEST_TYPE: EventType = 'tollgate.webhook.test';

@@ -1,0 +1,49 @@
+import type { ChainedEntry } from '../audit/audit-chain.ts';
+import { auditIdOf } from '../audit/audit-entry.ts';
+import { TYPES_OF_ACTIONS } from './event-types.ts';
+
+/** An event as it is written into the outbox. */
+export interface OutboxEvent {
+  /** Unique among all events of this gateway. The same event has the same id, however often it is made. */
+  readonly id: string;
+  readonly type: string;
+  readonly subject: string;
+  /** Milliseconds since 1970. */
+  readonly atMs: number;
+  /** The tags of the record that it is about. */
+  readonly tags: readonly string[];
+  /** `data` as JSON. */
+  readonly data: string;
+}
+
+/** The event for an entry of the audit log, made from the entry itself; undefined for an entry about something that is no change. */
+export function eventOfEntry(entry: ChainedEntry): OutboxEvent | undefined {
+  const { sequence, atMs, action, actor, target, reason, outcome } = entry;
+  const type = TYPES_OF_ACTIONS[action];
+  if (type === null) return undefined;
+  const auditId = auditIdOf(sequence);
+  const rest = {
+    actor: { type: actor.type, adminTokenId: actor.type === 'token' ? actor.id : null, name: actor.name },
+    reason,
+    auditId,
+    ...(outcome !== 'success' && { outcome }),
+  };
+  // The text of the changes is that of the entry: their secrets are masked already.
+  const data = `{"changes":${entry.changesText},${JSON.stringify(rest).slice(1)}`;
+  return { id: auditId, type, subject: target.id, atMs, tags: target.tags, data };
+}
+
+/** A CloudEvent 1.0 as JSON. */
+export function cloudEventText(event: OutboxEvent, source: string): string {
+  const { id, type, subject, atMs, data } = event;
+  const attributes = {
+    specversion: '1.0',
+    id,
+    source,
+    type,
+    subject,
+    time: new Date(atMs).toISOString(),
+    datacontenttype: 'application/json',
+  };
+  return `${JSON.stringify(attributes).slice(0, -1)},"data":${data}}`;
+}
