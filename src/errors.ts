@@ -27,6 +27,10 @@ export const ERROR_CODES = [
   'plan_not_found',
   'limit_not_found',
   'admin_token_not_found',
+  'webhook_not_found',
+  'delivery_not_found',
+  'webhook_url_not_allowed',
+  'webhook_disabled',
   'not_found',
   'method_not_allowed',
   'request_timeout',
@@ -280,6 +284,28 @@ export class AdminTokenNotFound extends TollgateError {
 }
 
 /** A limit that the plan of a key does not have; with a customer, one that it does not have for each customer. */
+export class WebhookNotFound extends TollgateError {
+  constructor() {
+    super('webhook_not_found', 'There is no webhook with this id.');
+  }
+}
+
+export class DeliveryNotFound extends TollgateError {
+  constructor() {
+    super('delivery_not_found', 'The webhook has no delivery with this id.');
+  }
+}
+
+/** An address that events are not sent to. `rule` names the rule that it breaks, `message` explains it. */
+export class WebhookUrlNotAllowed extends TollgateError {
+  override readonly details: { readonly rule: string };
+
+  constructor(rule: string, message: string) {
+    super('webhook_url_not_allowed', message);
+    this.details = { rule };
+  }
+}
+
 export class LimitNotFound extends TollgateError {
   /** `limitIds` are those of the key's plan. `limitId` is the requested one; undefined if only a customer was named. */
   constructor(limitIds: readonly string[], limitId: string | undefined) {

@@ -73,7 +73,9 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     settings.configFile === null ? undefined : await configurationIn(settings.configFile, settings.pathCase);
   const stores = await wireStores(context, vault);
   const changes = wireChanges(context, stores);
-  const { usage, configurations } = wireRecordTasks(context, { ...secrets, stores, changes, desired });
+  const { usage, configurations, webhooks, streams } = wireRecordTasks(context, {
+    ...{ ...secrets, stores, changes, desired },
+  });
   const { records, readiness } = stores;
   const keys = new KeyCache({ repository: records.keys, secrets: records.secrets, vault, clock });
 
@@ -85,7 +87,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   });
   const authorize = await authorizePort(context, { ...shared, ...proxied });
   const apps = wireManagement(context, {
-    ...{ ...shared, ...stores, ...secrets, configurations },
+    ...{ ...shared, ...stores, ...secrets, configurations, webhooks, streams },
     verifier: authorize?.verifier,
     system: announcedStatus(context, { ...shared, stores }),
     consoleDirectory: settings.console === 'on' ? CONSOLE_DIRECTORY : undefined,
@@ -98,6 +100,8 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   });
   const { proxy } = proxied;
   const listeners = await openListeners(context, { ...shared, ...apps, authorize, proxy, connectionLimits });
+  // Before the listeners drain: a stream would keep them until the end of the deadline.
+  context.shutdown.add('event streams', CLOSE_DEADLINE_MS, () => streams.stop());
   return startedReplica(context, { listeners, registry, readiness });
 }
 

@@ -3,6 +3,7 @@ import { rotateAdminTokens } from '../admins/rotate-admin-tokens.ts';
 import { explainUnavailability } from '../app/diagnosis/records-fault.ts';
 import { openRecordStore, recordsDirectory } from '../app/stores/open-stores.ts';
 import { InvalidSettings, type RecordSettings, readRotationSettings } from '../config/settings.ts';
+import { rotateSealedWebhooks } from '../events/rotate-sealed-webhooks.ts';
 import { rotateSealedResponses } from '../idempotency/rotate-sealed-responses.ts';
 import { rotateEncryptionKey } from '../keys/secrets/rotate-encryption-key.ts';
 import { SecretVault } from '../keys/secrets/secret-vault.ts';
@@ -33,9 +34,10 @@ async function rotate(): Promise<number> {
     const report = await rotateEncryptionKey(records.sealedKeys, vault);
     const adminTokens = await rotateAdminTokens(records.sealedTokens, vault);
     const responses = await rotateSealedResponses(records.responses, vault);
+    const webhooks = await rotateSealedWebhooks(records.webhooks, vault);
     // Last: what replicas wrote meanwhile under another key is then among the entries that it may verify.
     const auditKeys = await records.audit.retireKeys();
-    log.info({ ...report, adminTokens, responses, auditKeys }, 'rotated');
+    log.info({ ...report, adminTokens, responses, webhooks, auditKeys }, 'rotated');
     if (report.unkept > 0)
       log.warn(
         { keys: report.unkept },

@@ -33,6 +33,8 @@ import { readTracing } from './tracing-settings.ts';
 
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/;
 const HOST = text((value) => isIP(value) > 0 || HOST_NAME.test(value), 'an IP address or a host name');
+/** The characters of a URI reference, RFC 3986 appendix A. */
+const EVENT_SOURCE = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]{1,255}$/;
 
 /** The table of all settings. Each is described in `docs/settings.md`, and a test checks that both agree. */
 export const SETTINGS = {
@@ -104,6 +106,9 @@ export const SETTINGS = {
   usageRetentionDays: setting('USAGE_RETENTION_DAYS', '90', count(1, 3650)),
   usageDailyRetentionDays: setting('USAGE_DAILY_RETENTION_DAYS', '400', count(1, 3650)),
   auditRetentionDays: setting('AUDIT_RETENTION_DAYS', '365', count(1, 36_500)),
+  eventsSource: setting('EVENTS_SOURCE', '/tollgate', pattern(EVENT_SOURCE, 'a URI reference')),
+  webhookAllowHttp: setting('WEBHOOK_ALLOW_HTTP', 'false', booleanWord),
+  webhookAllowedNetworks: setting('WEBHOOK_ALLOWED_NETWORKS', '', networks),
   shutdownDelayMs: setting('SHUTDOWN_DELAY_MS', '', optional(milliseconds(0, 600_000))),
   shutdownDrainMs: setting('SHUTDOWN_DRAIN_MS', '25000', milliseconds(0, 3_600_000)),
   workers: setting('WORKERS', '1', count(1, 256)),

@@ -17,9 +17,6 @@ export interface EventTypeRow {
 
 const TEXT = { type: 'string' };
 const TEXT_OR_NULL = { type: ['string', 'null'] };
-const COUNT = { type: 'integer', minimum: 0 };
-const INSTANT = { type: 'string', format: 'date-time' };
-const TEXTS = { type: 'array', items: TEXT };
 
 function dataOf(
   properties: Readonly<Record<string, DataSchema>>,
@@ -48,9 +45,6 @@ const CHANGE = dataOf(
   },
   ['outcome'],
 );
-
-const USED = { requests: COUNT, successful: COUNT, failed: COUNT, rateLimited: COUNT };
-const DEGRADATION = dataOf({ since: INSTANT, mode: { type: 'string', enum: ['local', 'open', 'closed'] } });
 
 function keyChange(when: string): EventTypeRow {
   return { subject: 'consumerApiKeyId', when, scope: 'keys:read', data: CHANGE };
@@ -97,44 +91,6 @@ export const EVENT_TYPES = {
     scope: 'webhooks:read',
     data: dataOf({ message: TEXT }),
   },
-  'tollgate.key.expiring': {
-    subject: 'consumerApiKeyId',
-    when: '7 days and 1 day before a key expires, once each.',
-    scope: 'keys:read',
-    data: dataOf({ expiresAt: INSTANT, name: TEXT, externalId: TEXT_OR_NULL, tags: TEXTS }),
-  },
-  'tollgate.limit.threshold': {
-    subject: 'consumerApiKeyId',
-    when: 'The count of a window passes a threshold of EVENTS_THRESHOLDS.',
-    scope: 'keys:read',
-    data: dataOf(
-      { limitId: TEXT, threshold: COUNT, limit: COUNT, used: COUNT, resetTime: INSTANT, customerId: TEXT },
-      ['customerId'],
-    ),
-  },
-  'tollgate.usage.hour': {
-    subject: 'externalId of the key, otherwise consumerApiKeyId',
-    when: 'An hour is complete, for each key that was used in it.',
-    scope: 'usage:read',
-    data: dataOf({
-      ...{ consumerApiKeyId: TEXT, from: INSTANT, to: INSTANT },
-      ...USED,
-      ...{ units: COUNT, bytesIn: COUNT, bytesOut: COUNT },
-      byCustomer: { type: 'array', maxItems: 101, items: dataOf({ customerId: TEXT, ...USED }) },
-    }),
-  },
-  'tollgate.gateway.degraded': {
-    subject: 'replica',
-    when: 'A replica begins to decide limits without Redis.',
-    scope: 'audit:read',
-    data: DEGRADATION,
-  },
-  'tollgate.gateway.recovered': {
-    subject: 'replica',
-    when: 'A replica decides limits with Redis again.',
-    scope: 'audit:read',
-    data: DEGRADATION,
-  },
 } as const satisfies Readonly<Record<string, EventTypeRow>>;
 
 export type EventType = keyof typeof EVENT_TYPES;
@@ -169,7 +125,7 @@ export const TYPES_OF_ACTIONS: Readonly<Record<AuditAction, EventType | null>> =
 };
 
 /** The events that a batch may hold: many at once, each small. */
-export const BATCHED_TYPE: EventType = 'tollgate.usage.hour';
+export const BATCHED_TYPE = 'tollgate.usage.hour';
 
 /** Only sent to the webhook that is tested. */
 export const TEST_TYPE: EventType = 'tollgate.webhook.test';

@@ -5,6 +5,8 @@ import type { AuditLog } from '../audit/audit-log.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import type { DesiredStateService } from '../desired-state/desired-state-service.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { EventStreams } from '../events/stream/event-streams.ts';
+import type { WebhookService } from '../events/webhook-service.ts';
 import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
 import type { KeyImports } from '../keys/key-imports.ts';
 import type { KeyRotations } from '../keys/key-rotation.ts';
@@ -35,6 +37,8 @@ export interface ManagementServices {
   readonly usage: UsageReader;
   readonly series: Pick<UsageSeries, 'read' | 'readKey'>;
   readonly tokens: AdminTokenService;
+  readonly webhooks: WebhookService;
+  readonly streams: Pick<EventStreams, 'open'>;
   readonly audit: AuditLog;
   readonly system: SystemStatus;
   /** Facts about this gateway for the console. */
@@ -66,7 +70,11 @@ export interface GatewayFacts {
 export interface Call<Body> {
   /** The decoded path parameter; empty if the path has none. It may be any text, also one that can't be an id. */
   readonly id: string;
+  /** The second path parameter, like `id`. */
+  readonly subId: string;
   readonly query: ParsedUrlQuery;
+  /** The value of a request header; undefined without it. */
+  readonly header: (name: string) => string | undefined;
   readonly body: Body;
   /** Whether the method is HEAD: the body of the response is not sent. */
   readonly isHead: boolean;
@@ -121,7 +129,7 @@ export type ResponseSchema = Readonly<Record<string, unknown>>;
 /** The definition of an endpoint: for its route, the check of its body, its response and its documentation. */
 export interface EndpointDefinition<Body> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  /** Has at most one parameter, in braces as in OpenAPI. */
+  /** Has at most two parameters, in braces as in OpenAPI. */
   readonly path: string;
   /** Unique among all endpoints. */
   readonly operationId: string;
@@ -154,6 +162,8 @@ export interface EndpointDefinition<Body> {
   readonly csv?: true;
   /** Whether it may also be a YAML document. */
   readonly yaml?: true;
+  /** The response is a stream of server-sent events, and no JSON. */
+  readonly eventStream?: true;
   /** Headers that only this endpoint's response has. */
   readonly headers?: readonly HeaderName[];
   /** The error codes of this endpoint, besides those that all endpoints have. */

@@ -32,6 +32,16 @@ import {
 } from './tokens/admin-tokens.ts';
 import { showWhoami } from './tokens/whoami.ts';
 import { showKeyUsage, showUsage } from './usage/usage.ts';
+import { listDeliveries, resendDelivery, testWebhook } from './webhooks/deliveries.ts';
+import { streamEvents } from './webhooks/stream-events.ts';
+import {
+  createWebhook,
+  deleteWebhook,
+  listWebhooks,
+  rotateWebhook,
+  showWebhook,
+  updateWebhook,
+} from './webhooks/webhooks.ts';
 
 /** All endpoints of the management interface. Fixed paths come before those with a parameter that would also match them. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -63,6 +73,16 @@ export const ENDPOINTS: readonly Endpoint[] = [
   updateAdminToken,
   deleteAdminToken,
   rotateAdminToken,
+  createWebhook,
+  listWebhooks,
+  showWebhook,
+  updateWebhook,
+  deleteWebhook,
+  rotateWebhook,
+  testWebhook,
+  listDeliveries,
+  resendDelivery,
+  streamEvents,
   showWhoami,
   showSystem,
   listAuditLog,

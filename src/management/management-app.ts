@@ -196,7 +196,7 @@ function watchDeferrals(
 
 function respond(endpoint: Endpoint, { services, changeOf, idempotency }: RespondOptions) {
   return async (req: Request, res: Response): Promise<void> => {
-    const [id = ''] = Object.values(req.params).flat();
+    const [id = '', subId = ''] = Object.values(req.params).flat();
     const prefers = (types: readonly string[]) => req.accepts([...types]) || undefined;
     const { requestId, actor } = res.locals as RequestNotes;
     const log = services.log.child({ requestId, actor });
@@ -204,7 +204,18 @@ function respond(endpoint: Endpoint, { services, changeOf, idempotency }: Respon
     const principal = principalOf(res);
     const change = { ...changeOf(req, res), expects };
     const isHead = req.method === 'HEAD';
-    const call = { id, query: queryOf(req), body: req.body, isHead, prefers, principal, change };
+    const header = (name: string) => req.get(name);
+    const call = {
+      id,
+      subId,
+      query: queryOf(req),
+      header,
+      body: req.body,
+      isHead,
+      prefers,
+      principal,
+      change,
+    };
     const handle = (operationId?: string) => endpoint.handle({ ...call, operationId }, { ...services, log });
     const key = endpoint.method === 'post' ? readIdempotencyKey(req) : undefined;
     if (key !== undefined) {

@@ -71,9 +71,8 @@ describe('the event of an audited change', () => {
 describe('a pattern', () => {
   it('needs the scopes of all types that it selects', () => {
     expect(scopesOf(['tollgate.key.*'])).toEqual(['keys:read']);
-    expect(scopesOf(['tollgate.usage.hour'])).toEqual(['usage:read']);
     expect(scopesOf(['tollgate.admin_token.*'])).toEqual(['audit:read']);
-    expect(scopesOf(['*']).toSorted()).toEqual(['audit:read', 'keys:read', 'usage:read']);
+    expect(scopesOf(['*']).toSorted()).toEqual(['audit:read', 'keys:read']);
   });
 
   it('never hears a type whose scope it does not need', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { createWebhookSecret } from '../../src/events/delivery/signature.ts';
 import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { SecretRedactor, withoutSecrets } from '../../src/keys/secrets/secret-redactor.ts';
 import { systemRandom } from '../../src/platform/random.ts';
@@ -31,6 +32,14 @@ describe('the screen for secrets', () => {
     const secret = createSecret('tg', systemRandom);
     expect(screen.masked(`/a/${secret.slice(0, -6)}/b`)).toBe('/a/***/b');
     expect(screen.masked(`/a/${percentEncoded(secret.slice(0, -1))}`)).toBe('/a/***');
+  });
+
+  it('masks secrets of webhooks, which are base64', () => {
+    for (let index = 0; index < 100; index += 1) {
+      const secret = createWebhookSecret(systemRandom);
+      expect(withoutSecrets(`(${secret})`)).toBe('(***)');
+      expect(screen.masked(`/a?b=${encodeURIComponent(secret)}&c`)).toBe('/a?b=***&c');
+    }
   });
 
   it('masks a secret whose prefix looks like the end of another one', () => {

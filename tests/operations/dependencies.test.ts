@@ -51,6 +51,9 @@ describe('the lock file', () => {
   });
 });
 
+/** Packages of tests that name the newest Node of their release as their last one, and work with later ones: tests use them with it. */
+const ENDS_TOO_EARLY = new Set(['node_modules/cloudevents']);
+
 describe('every package', () => {
   it('that the image holds runs on every Node that package.json allows', async () => {
     const { engines } = await manifest();
@@ -63,8 +66,11 @@ describe('every package', () => {
   it('that tests and checks need runs on the Node that npm installs', async () => {
     const { devDependencies } = await manifest();
     const unfit = (await lockedPackages()).filter(
-      ([, { dev, engines: wants }]) =>
-        dev && wants?.node && !satisfies(devDependencies.node ?? '', wants.node),
+      ([place, { dev, engines: wants }]) =>
+        dev &&
+        !ENDS_TOO_EARLY.has(place) &&
+        wants?.node &&
+        !satisfies(devDependencies.node ?? '', wants.node),
     );
     expect(unfit.map(([place, { engines: wants }]) => [place, wants?.node])).toEqual([]);
   });

@@ -110,6 +110,7 @@ export class InProcessGateway {
     parts: Pick<ManagementParts, 'records' | 'usage' | 'system' | 'consoleDirectory'>,
   ): Promise<ListenerParts['management']> {
     const { wireConfigurations } = await import('../../src/app/wiring/wire-configurations.ts');
+    const { wireEvents } = await import('../../src/app/wiring/wire-events.ts');
     const { wireManagement } = await import('../../src/app/wiring/wire-management.ts');
     const stores = { records: parts.records, counting: this.counting };
     const changes = await this.#changes();
@@ -120,6 +121,7 @@ export class InProcessGateway {
       ...stores,
       ...secrets,
       changes,
+      ...wireEvents(this.#context, { ...stores, ...secrets }),
       configurations: wireConfigurations(this.#context, stores, { ...secrets, ...changes }),
       observers: { managed: () => {} },
     });

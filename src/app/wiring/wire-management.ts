@@ -4,6 +4,8 @@ import { AdminTokenService } from '../../admins/admin-token-service.ts';
 import { TokenAuthenticator } from '../../admins/token-authenticator.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { DesiredStateService } from '../../desired-state/desired-state-service.ts';
+import type { EventStreams } from '../../events/stream/event-streams.ts';
+import type { WebhookService } from '../../events/webhook-service.ts';
 import { BodyBudget } from '../../http/body-budget.ts';
 import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../../http/request-id.ts';
@@ -41,6 +43,8 @@ export interface ManagementParts {
   readonly counting: Pick<Counting, 'counters' | 'shared'>;
   readonly changes: Pick<RecordChangePaths, 'versions' | 'deferrals'>;
   readonly configurations: DesiredStateService;
+  readonly webhooks: WebhookService;
+  readonly streams: EventStreams;
   readonly usage: Pick<Usage, 'reader' | 'pending'>;
   readonly vault: SecretVault;
   readonly rootTokens: readonly string[];
@@ -98,11 +102,14 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
 function managementServices(context: ReplicaContext, parts: ManagementParts): ManagementServices {
   const { settings } = context;
   const { clock, random, log } = context.platform;
-  const { records, counting, changes, configurations, usage, vault, system, verifier } = parts;
+  const { records, counting, changes, configurations, webhooks, streams, usage, vault, system, verifier } =
+    parts;
   const versions = new VersionsAfterCommit(changes.versions, records.unitOfWork);
   return {
     ...keyServices(context, parts, versions),
     configurations,
+    webhooks,
+    streams,
     verifier,
     plans: new PlanService({
       repository: records.plans,

@@ -1,11 +1,14 @@
 import type { DesiredState } from '../../desired-state/desired-state.ts';
 import type { DesiredStateService } from '../../desired-state/desired-state-service.ts';
+import type { EventStreams } from '../../events/stream/event-streams.ts';
+import type { WebhookService } from '../../events/webhook-service.ts';
 import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 import { wireAudit } from './wire-audit.ts';
 import type { RecordChangePaths } from './wire-changes.ts';
 import { configurationOfFile, type Sealing, wireConfigurations } from './wire-configurations.ts';
+import { wireEvents } from './wire-events.ts';
 import type { Stores } from './wire-stores.ts';
 import { wireUsage } from './wire-usage.ts';
 
@@ -22,6 +25,8 @@ export interface RecordTaskParts extends Sealing {
 export interface RecordTasks {
   readonly usage: Usage;
   readonly configurations: DesiredStateService;
+  readonly webhooks: WebhookService;
+  readonly streams: EventStreams;
 }
 
 /** Starts preparing the records, and the usage statistics. Upkeep begins once the tables exist. */
@@ -31,6 +36,7 @@ export function wireRecordTasks(
 ): RecordTasks {
   const usage = wireUsage(context, stores, redactor);
   const audit = wireAudit(context, stores);
+  const { webhooks, streams, startDelivering } = wireEvents(context, { ...stores, ...sealing });
   const configurations = wireConfigurations(context, stores, { ...sealing, versions: changes.versions });
   stores.preparation.start({
     configure: desired && configurationOfFile(context, configurations, desired),
@@ -38,7 +44,8 @@ export function wireRecordTasks(
       usage.startPruning();
       audit.start();
       changes.prepared();
+      startDelivering();
     },
   });
-  return { usage, configurations };
+  return { usage, configurations, webhooks, streams };
 }

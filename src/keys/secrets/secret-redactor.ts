@@ -1,8 +1,8 @@
 /**
  * A secret of any gateway within a text, from its underscore on: a search for prefixes would try each character of a long path as the
- * beginning of one. The checksum is not verified, so that a mistyped secret is redacted as well.
+ * beginning of one. The checksum is not verified, so that a mistyped secret is redacted as well. Those of webhooks are base64.
  */
-const SECRETS = '_(?<=[A-Za-z][A-Za-z0-9]{0,15}_)[0-9A-Za-z]{36}';
+const SECRETS = '_(?<=whsec_)[0-9A-Za-z+/_%-]{24,}={0,2}|_(?<=[A-Za-z][A-Za-z0-9]{0,15}_)[0-9A-Za-z]{36}';
 const PREFIX_AT_END = /[A-Za-z][A-Za-z0-9]*$/;
 const LONGEST_PREFIX = 16;
 const ANY_SECRET = new RegExp(SECRETS, 'g');

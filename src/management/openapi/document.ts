@@ -102,11 +102,13 @@ function successesOf(endpoint: Endpoint, schemas: SchemaComponents): object {
   const { operationId, method, status, mayCreate, tagged, csv, yaml, response } = endpoint;
   const schema = schemas.place(response, `${capitalized(operationId)}Response`);
   const example = RESPONSE_EXAMPLES[operationId];
-  const content = {
-    'application/json': { schema, ...(example && { example }) },
-    ...(csv && CSV),
-    ...(yaml && { 'application/yaml': { schema } }),
-  };
+  const content = endpoint.eventStream
+    ? { 'text/event-stream': { schema } }
+    : {
+        'application/json': { schema, ...(example && { example }) },
+        ...(csv && CSV),
+        ...(yaml && { 'application/yaml': { schema } }),
+      };
   const headers: readonly HeaderName[] = [
     'X-Request-Id',
     ...(tagged ? (['ETag'] as const) : []),

@@ -28,6 +28,18 @@ const PARAMETERS = {
     required: true,
     schema: { type: 'string', minLength: 1 },
   },
+  webhookId: {
+    name: 'webhookId',
+    in: 'path',
+    required: true,
+    schema: { type: 'string', minLength: 1 },
+  },
+  deliveryId: {
+    name: 'deliveryId',
+    in: 'path',
+    required: true,
+    schema: { type: 'string', minLength: 1 },
+  },
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',

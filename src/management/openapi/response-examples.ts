@@ -3,6 +3,8 @@ const TOKEN_ID = 'adm_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
 const CREATED_AT = '2026-02-03T04:05:06Z';
 const CHANGED_AT = '2026-02-04T10:00:00Z';
 const LATER = '2026-02-05T10:00:00Z';
+const WEBHOOK_ID = 'whk_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
+const DELIVERY_ID = 'dlv_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
 
 const KEY_FIELDS = {
   enabled: true,
@@ -53,6 +55,13 @@ const KEY_LIMITS = {
 
 const TERMS = { rateLimitId: 'gold', description: 'For partners', limit: 1000, period: 'hour' };
 const PLAN = { ...TERMS, createdAt: CREATED_AT, lastUpdated: CREATED_AT };
+
+const WEBHOOK = {
+  ...{ webhookId: WEBHOOK_ID, url: 'https://hooks.example.com/tollgate', events: ['tollgate.key.*'] },
+  ...{ onlyTags: [], description: 'Chat', enabled: true, batch: false, headers: { authorization: '***' } },
+  ...{ secretHint: 'whsec_Ab3d…9xYz', rotation: null, disabledReason: null, failingSince: null },
+  ...{ createdAt: CREATED_AT, lastUpdated: CREATED_AT },
+};
 
 const SERIES = {
   from: '2026-02-03T00:00:00Z',
@@ -232,6 +241,31 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
       lastFlushAt: '2026-02-04T09:59:58Z',
     },
     backend: { ...REACHABLE, address: 'backend:3000' },
+  },
+  createWebhook: { ...WEBHOOK, secret: 'whsec_…' },
+  listWebhooks: { webhooks: [WEBHOOK] },
+  showWebhook: WEBHOOK,
+  updateWebhook: { ...WEBHOOK, enabled: false },
+  deleteWebhook: { webhookId: WEBHOOK_ID, message: 'The webhook was deleted.' },
+  rotateWebhook: {
+    ...{ webhookId: WEBHOOK_ID, secret: 'whsec_…', previousValidUntil: LATER },
+    message: 'The webhook has another secret.',
+  },
+  testWebhook: { webhookId: WEBHOOK_ID, deliveryId: DELIVERY_ID, message: 'A test event is being sent.' },
+  listWebhookDeliveries: {
+    deliveries: [
+      {
+        ...{ deliveryId: DELIVERY_ID, eventType: 'tollgate.key.updated', eventIds: ['aud_0000000000000042'] },
+        ...{ createdAt: CHANGED_AT, status: 'succeeded', nextAttemptAt: null },
+        attempts: [{ at: CHANGED_AT, responseStatus: 204, durationMs: 35, fault: null }],
+        ...{ responseStatus: 204, durationMs: 35, body: '{"specversion":"1.0", …}' },
+      },
+    ],
+    nextCursor: 'WyJ…',
+  },
+  resendWebhookDelivery: {
+    ...{ webhookId: WEBHOOK_ID, deliveryId: DELIVERY_ID },
+    message: 'The delivery is being sent again.',
   },
   listAuditLog: {
     entries: [

@@ -4,6 +4,9 @@ import type { SealedTokens } from '../../admins/rotate-admin-tokens.ts';
 import { AuditChain, type ChainSecrets } from '../../audit/audit-chain.ts';
 import type { AuditLog } from '../../audit/audit-log.ts';
 import type { DesiredStateStore } from '../../desired-state/desired-state-store.ts';
+import type { DeliveryQueue } from '../../events/delivery/delivery.ts';
+import type { SealedWebhooks } from '../../events/rotate-sealed-webhooks.ts';
+import type { WebhookRepository } from '../../events/webhook-repository.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
 import type { KeyListStore } from '../../keys/key-list.ts';
 import type { KeyRepository } from '../../keys/key-repository.ts';
@@ -19,6 +22,8 @@ import { AuditedChanges } from './audit/audited-changes.ts';
 import { PostgresAuditLog } from './audit/postgres-audit-log.ts';
 import { PostgresRecordChanges } from './changes/postgres-record-changes.ts';
 import { PostgresDesiredState } from './desired-state/postgres-desired-state.ts';
+import { PostgresDeliveryQueue } from './events/postgres-delivery-queue.ts';
+import { PostgresWebhookRepository } from './events/postgres-webhook-repository.ts';
 import { PostgresKeyList } from './keys/postgres-key-list.ts';
 import { PostgresKeyRepository } from './keys/postgres-key-repository.ts';
 import { PostgresSealedKeys } from './keys/postgres-sealed-keys.ts';
@@ -45,6 +50,8 @@ export interface Records {
   readonly adminTokens: AdminTokenRepository;
   readonly audit: AuditLog;
   readonly recordChanges: RecordChanges;
+  readonly webhooks: WebhookRepository & SealedWebhooks;
+  readonly deliveries: DeliveryQueue;
   /** For the rotation of encryption keys. */
   readonly sealedKeys: SealedKeys;
   readonly sealedTokens: SealedTokens;
@@ -125,6 +132,8 @@ export function recordsIn(
     audit: new PostgresAuditLog(db, changes, chain),
     // Outside of units of work: their transactions may be rolled back.
     recordChanges: new PostgresRecordChanges(database, { plans, defaultPlanId }),
+    webhooks: new PostgresWebhookRepository(db, changes),
+    deliveries: new PostgresDeliveryQueue(db),
     sealedKeys: new PostgresSealedKeys(db),
     sealedTokens: new PostgresSealedTokens(db),
     responses: new PostgresResponseStore(unitOfWork),

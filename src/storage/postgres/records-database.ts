@@ -1,7 +1,12 @@
 import type { Kysely } from 'kysely';
 import type { AdminTokensTable } from './admins/admin-tokens-table.ts';
 import type { AuditLogEndsTable, AuditLogKeysTable, AuditLogTable } from './audit/audit-log-tables.ts';
-import type { EventsTable } from './events/events-tables.ts';
+import type {
+  EventsTable,
+  LeasesTable,
+  WebhookDeliveriesTable,
+  WebhooksTable,
+} from './events/events-tables.ts';
 import type { ConsumerKeysTable, PreviousSecretsTable } from './keys/consumer-keys-table.ts';
 import type { PlansTable } from './plans/plans-table.ts';
 import type { UsageDaysTable, UsageHoursTable, UsageShardsTable } from './usage/usage-history-tables.ts';
@@ -38,6 +43,9 @@ export interface RecordsTables {
   readonly applied_configurations: AppliedConfigurationsTable;
   readonly idempotent_responses: IdempotentResponsesTable;
   readonly events: EventsTable;
+  readonly webhooks: WebhooksTable;
+  readonly webhook_deliveries: WebhookDeliveriesTable;
+  readonly leases: LeasesTable;
   readonly usage_hours: UsageHoursTable;
   readonly usage_endpoint_days: UsageDaysTable;
   readonly usage_customer_days: UsageDaysTable;

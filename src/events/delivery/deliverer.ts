@@ -1,0 +1,153 @@
+import type { Actor, ChangeContext } from '../../audit/change-context.ts';
+import { StoreUnavailable } from '../../errors.ts';
+import { idMaker } from '../../platform/id-maker.ts';
+import type { DisabledReason, StoredWebhook } from '../webhook.ts';
+import type { WebhookRepository } from '../webhook-repository.ts';
+import { EndpointDeliveries, type EndpointOptions } from './endpoint-deliveries.ts';
+import { makeDeliveries } from './make-deliveries.ts';
+
+/** What `Deliverer` is built from. */
+export interface DelivererOptions extends Omit<EndpointOptions, 'disable' | 'stopping'> {
+  readonly repository: Pick<WebhookRepository, 'update'>;
+  /** `source` of all events. */
+  readonly source: string;
+}
+
+/** How long a replica that died keeps the others from delivering. Milliseconds. */
+const LEASE_MS = 15_000;
+const WEBHOOKS_AT_ONCE = 100;
+/** Pages of events for one webhook before the next webhook has its turn. */
+const PAGES_IN_A_TURN = 4;
+const DAY_MS = 86_400_000;
+const SUCCEEDED_KEPT_DAYS = 7;
+const FAILED_KEPT_DAYS = 30;
+/** A stream can be continued from events of this age. */
+const EVENTS_KEPT_DAYS = 7;
+
+/** What a run found. */
+export type RunResult = 'no webhooks' | 'another replica delivers' | 'delivering';
+
+/**
+ * Delivers events to webhooks. Of all replicas, the one that holds the lease does it. Each webhook has requests of its own under way: a
+ * slow endpoint delays no other. Should two replicas deliver at once because one was paused, an endpoint may get a request twice, under
+ * the same `webhook-id`. Memory is bounded by the number of webhooks, not by that of events.
+ */
+export class Deliverer {
+  readonly #options: DelivererOptions;
+  readonly #holder: string;
+  readonly #makeId: () => string;
+  readonly #endpoints = new Map<string, EndpointDeliveries>();
+  readonly #stopping = new AbortController();
+  /** Whether it may have the lease. */
+  #mayHold = false;
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+    this.#holder = options.random.bytes(12).toString('base64url');
+    this.#makeId = idMaker('dlv_', options.clock, options.random);
+  }
+
+  /** Considers the new events and starts the requests that are due, without waiting for these. Rejects with `StoreUnavailable`. */
+  async run(): Promise<RunResult> {
+    const { queue } = this.#options;
+    const found = new Set<string>();
+    let isServing = false;
+    let page = await queue.served(undefined, WEBHOOKS_AT_ONCE);
+    if (page.length > 0 && !(await this.#hold())) {
+      this.#pauseAllBut(found);
+      return 'another replica delivers';
+    }
+    while (page.length > 0) {
+      isServing = true;
+      for (const stored of page) {
+        if (stored.webhook.enabled) found.add(stored.webhook.id);
+        await this.#serve(stored);
+      }
+      page = await queue.served(page.at(-1)?.webhook.id, WEBHOOKS_AT_ONCE);
+    }
+    this.#pauseAllBut(found);
+    return isServing ? 'delivering' : 'no webhooks';
+  }
+
+  /** Removes what is not needed any more. */
+  async trim(): Promise<void> {
+    const nowMs = this.#options.clock.nowMs();
+    await this.#options.queue.trim({
+      succeededBeforeMs: nowMs - SUCCEEDED_KEPT_DAYS * DAY_MS,
+      failedBeforeMs: nowMs - FAILED_KEPT_DAYS * DAY_MS,
+      eventsBeforeMs: nowMs - EVENTS_KEPT_DAYS * DAY_MS,
+    });
+  }
+
+  /** Resolves when no request is under way any more. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#endpoints.values()].map((endpoint) => endpoint.settled()));
+  }
+
+  /** Ends the requests that are under way, which stay due, and gives the lease away. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.settled();
+    if (!this.#mayHold) return;
+    try {
+      await this.#options.queue.release(this.#holder);
+    } catch (error) {
+      // The lease ends by itself.
+      if (!(error instanceof StoreUnavailable)) throw error;
+    }
+  }
+
+  async #hold(): Promise<boolean> {
+    if (this.#stopping.signal.aborted) return false;
+    this.#mayHold = true;
+    return this.#options.queue.hold(this.#holder, LEASE_MS);
+  }
+
+  #pauseAllBut(found: ReadonlySet<string>): void {
+    for (const [id, endpoint] of this.#endpoints) {
+      if (found.has(id)) continue;
+      endpoint.pause();
+      if (endpoint.isIdle) this.#endpoints.delete(id);
+    }
+  }
+
+  async #serve(stored: StoredWebhook): Promise<void> {
+    const { queue, source, clock } = this.#options;
+    const { webhook } = stored;
+    for (let turn = 0; turn < PAGES_IN_A_TURN; turn += 1) {
+      const making = { makeId: this.#makeId, source, nowMs: clock.nowMs() };
+      const isMade = await queue.fanOut(webhook.id, (events) => makeDeliveries(webhook, events, making));
+      if (!isMade) break;
+    }
+    if (webhook.enabled) await this.#endpointOf(stored).start(stored);
+  }
+
+  #endpointOf({ webhook }: StoredWebhook): EndpointDeliveries {
+    const present = this.#endpoints.get(webhook.id);
+    if (present !== undefined) return present;
+    const disable = (reason: DisabledReason) => this.#disable(webhook.id, reason);
+    const endpoint = new EndpointDeliveries({ ...this.#options, disable, stopping: this.#stopping.signal });
+    this.#endpoints.set(webhook.id, endpoint);
+    return endpoint;
+  }
+
+  async #disable(webhookId: string, disabledReason: DisabledReason): Promise<void> {
+    const { repository, clock, log } = this.#options;
+    const change = changeByGateway(clock.nowMs());
+    await repository.update(
+      webhookId,
+      {
+        action: 'webhook.disable',
+        edit: (present) => ({ ...present, webhook: { ...present.webhook, enabled: false, disabledReason } }),
+      },
+      change,
+    );
+    log.error({ webhookId, disabledReason }, 'a webhook was disabled: its endpoint does not accept events');
+  }
+}
+
+const GATEWAY: Actor = { type: 'gateway', id: null, name: 'gateway' };
+
+function changeByGateway(atMs: number): ChangeContext {
+  return { actor: GATEWAY, atMs, reason: null, requestId: '', address: '', onlyTags: [], expects: undefined };
+}

@@ -1,0 +1,110 @@
+import type { OutboxEvent } from '../outbox-event.ts';
+import type { StoredWebhook } from '../webhook.ts';
+
+/** One attempt to deliver. */
+export interface Attempt {
+  /** When it began. Milliseconds since 1970. */
+  readonly atMs: number;
+  /** Null if there was no response. */
+  readonly responseStatus: number | null;
+  readonly durationMs: number;
+  /** Why there was no response; null if there was one. Never an address or a header. */
+  readonly fault: DeliveryFault | null;
+}
+
+/** Why an attempt got no response. `unreadable_secret`: none of the encryption keys decrypts the secret of the webhook. */
+export const DELIVERY_FAULTS = [
+  'address_not_allowed',
+  'name_not_found',
+  'connection_failed',
+  'timeout',
+  'invalid_request',
+  'unreadable_secret',
+] as const;
+
+export type DeliveryFault = (typeof DELIVERY_FAULTS)[number];
+
+/** `cancelled`: the webhook does not subscribe to its events any more. */
+export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed', 'cancelled'] as const;
+
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** A request to a webhook, before its first attempt. */
+export interface NewDelivery {
+  /** `dlv_` and a ULID: the `webhook-id` of all attempts. */
+  readonly id: string;
+  readonly webhookId: string;
+  /** Milliseconds since 1970. */
+  readonly createdAtMs: number;
+  readonly eventType: string;
+  readonly eventIds: readonly string[];
+  /** The tags that all its events have. */
+  readonly tags: readonly string[];
+  readonly isBatch: boolean;
+  /** One CloudEvent, or a list of them, as JSON. */
+  readonly body: string;
+}
+
+/** A request to a webhook. */
+export interface Delivery extends NewDelivery {
+  readonly status: DeliveryStatus;
+  /** Null if there is no further one. Milliseconds since 1970. */
+  readonly nextAttemptAtMs: number | null;
+  /** The number of attempts since the delivery was made or sent again. */
+  readonly tries: number;
+  /** The last attempts, oldest first. */
+  readonly attempts: readonly Attempt[];
+}
+
+/** The attempts of a delivery that are kept. */
+export const KEPT_ATTEMPTS = 20;
+
+/** What follows from an attempt. */
+export interface AttemptResult {
+  /** Undefined if none was made, because the delivery is cancelled. */
+  readonly attempt: Attempt | undefined;
+  /** Milliseconds since 1970. */
+  readonly atMs: number;
+  readonly status: DeliveryStatus;
+  /** Null unless the status is `pending`. Milliseconds since 1970. */
+  readonly nextAttemptAtMs: number | null;
+}
+
+const SHAPE = /^dlv_[0-9A-HJKMNP-TV-Z]{26}$/;
+
+/** Whether a text has the form of a delivery's id. */
+export function isDeliveryId(text: string): boolean {
+  return SHAPE.test(text);
+}
+
+/** Where deliveries wait. Every method rejects with `StoreUnavailable`. */
+export interface DeliveryQueue {
+  /** Takes the lease, or keeps it, for `ttlMs`. False while another holder has it. */
+  hold(holder: string, ttlMs: number): Promise<boolean>;
+  release(holder: string): Promise<void>;
+  /** The webhooks that are enabled, or have not considered all that happened before they were disabled; at most `limit`, after one of them. */
+  served(afterId: string | undefined, limit: number): Promise<readonly StoredWebhook[]>;
+  /**
+   * Makes deliveries of the events that a webhook has not considered yet, at most one page of events, with `make`, in one transaction: each
+   * event becomes a delivery once. False if there were none, or another replica considers them.
+   */
+  fanOut(
+    webhookId: string,
+    make: (events: readonly OutboxEvent[]) => readonly NewDelivery[],
+  ): Promise<boolean>;
+  /** Pending deliveries of the webhook that are due, at most `limit`, the longest due first. */
+  due(webhookId: string, nowMs: number, limit: number): Promise<readonly Delivery[]>;
+  /** Notes an attempt, unless another replica has noted one meanwhile. */
+  note(delivery: Delivery, result: AttemptResult): Promise<void>;
+  /** Sets or clears since when a webhook is failing, and resolves with the instant. Milliseconds since 1970. */
+  noteHealth(webhookId: string, hasFailed: boolean, atMs: number): Promise<number | null>;
+  /** Removes deliveries that ended long ago or whose webhook was deleted, and events that all webhooks have considered and no stream can ask for. */
+  trim(limits: TrimLimits): Promise<void>;
+}
+
+/** What is removed. Milliseconds since 1970. */
+export interface TrimLimits {
+  readonly succeededBeforeMs: number;
+  readonly failedBeforeMs: number;
+  readonly eventsBeforeMs: number;
+}

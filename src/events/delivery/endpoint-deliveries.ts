@@ -1,0 +1,175 @@
+import { UnreadableSecret } from '../../keys/secrets/secret-vault.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Random } from '../../platform/random.ts';
+import { hears } from '../event-patterns.ts';
+import { TEST_TYPE } from '../event-types.ts';
+import { openHeaders, openSecrets, type WebhookSeal } from '../sealed-webhook.ts';
+import type { DisabledReason, StoredWebhook } from '../webhook.ts';
+import type { AttemptResult, Delivery, DeliveryQueue } from './delivery.ts';
+import { nextAttemptAt } from './retry-schedule.ts';
+import type { DeliverySender, Outcome, OutgoingRequest } from './send-delivery.ts';
+import { webhookSignature } from './signature.ts';
+
+/** What `EndpointDeliveries` is built from. */
+export interface EndpointOptions {
+  readonly queue: DeliveryQueue;
+  readonly sender: Pick<DeliverySender, 'send'>;
+  readonly vault: WebhookSeal;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** Disables the webhook. */
+  readonly disable: (reason: DisabledReason) => Promise<void>;
+  /** Ends the requests that are under way. */
+  readonly stopping: AbortSignal;
+}
+
+/** Requests to one endpoint at a time. */
+const AT_ONCE = 4;
+/** The same while it fails: one request finds out whether it is back. */
+const AT_ONCE_WHILE_FAILING = 1;
+const GONE = 410;
+/** An endpoint that has failed for so long is disabled. Milliseconds. */
+const LONGEST_FAILURE_MS = 5 * 86_400_000;
+
+/** The requests to the endpoint of one webhook. */
+export class EndpointDeliveries {
+  readonly #options: EndpointOptions;
+  readonly #underWay = new Map<string, Promise<void>>();
+  /** The webhook as it was found last; undefined = it may not be served at present. */
+  #stored: StoredWebhook | undefined;
+  /** Settles when the deliveries that are due have been begun. */
+  #filled: Promise<void> = Promise.resolve();
+  #atOnce = AT_ONCE;
+  /** Whether its secret could not be decrypted, and the log says so. */
+  #isUnreadable = false;
+
+  constructor(options: EndpointOptions) {
+    this.#options = options;
+  }
+
+  get isIdle(): boolean {
+    return this.#underWay.size === 0;
+  }
+
+  /** Starts the requests that are due, and goes on with the next ones as they end, until `pause`. */
+  start(stored: StoredWebhook): Promise<void> {
+    this.#stored = stored;
+    // One after the other: at the same time both would begin the same deliveries.
+    this.#filled = this.#filled.catch(() => {}).then(() => this.#fill());
+    return this.#filled;
+  }
+
+  /** Starts no further requests. */
+  pause(): void {
+    this.#stored = undefined;
+  }
+
+  /** Resolves when no request is under way any more. */
+  async settled(): Promise<void> {
+    do {
+      await Promise.all([...this.#underWay.values(), this.#filled.catch(() => {})]);
+    } while (!this.isIdle);
+  }
+
+  async #fill(): Promise<void> {
+    const stored = this.#stored;
+    const room = this.#atOnce - this.#underWay.size;
+    if (stored === undefined || room <= 0 || this.#options.stopping.aborted) return;
+    const { queue, clock } = this.#options;
+    const due = await queue.due(stored.webhook.id, clock.nowMs(), this.#underWay.size + room);
+    const ready = due.filter(({ id }) => !this.#underWay.has(id)).slice(0, room);
+    for (const delivery of ready) this.#begin(stored, delivery);
+  }
+
+  #begin(stored: StoredWebhook, delivery: Delivery): void {
+    const { log } = this.#options;
+    const underWay = this.#attempt(stored, delivery)
+      .then(() => {
+        this.#underWay.delete(delivery.id);
+        return this.#stored && this.start(this.#stored);
+      })
+      .catch((err: unknown) => {
+        // The delivery stays due: the next run attempts it again.
+        this.#underWay.delete(delivery.id);
+        log.warn({ err, webhookId: stored.webhook.id, deliveryId: delivery.id }, 'a delivery was not noted');
+      });
+    this.#underWay.set(delivery.id, underWay);
+  }
+
+  async #attempt(stored: StoredWebhook, delivery: Delivery): Promise<void> {
+    const { queue, clock, stopping } = this.#options;
+    const { webhook } = stored;
+    const atMs = clock.nowMs();
+    // The subscription may have become narrower since: no one gets more than they subscribe to now.
+    const isHeard =
+      delivery.eventType === TEST_TYPE || hears(webhook, { type: delivery.eventType, tags: delivery.tags });
+    if (!isHeard) {
+      await queue.note(delivery, { attempt: undefined, atMs, status: 'cancelled', nextAttemptAtMs: null });
+      return;
+    }
+    const outcome = await this.#send(stored, delivery, atMs);
+    if (stopping.aborted && outcome.responseStatus === null) return;
+    const { responseStatus, durationMs, fault } = outcome;
+    const hasFailed = responseStatus === null || responseStatus < 200 || responseStatus > 299;
+    this.#atOnce = hasFailed ? AT_ONCE_WHILE_FAILING : AT_ONCE;
+    const attempt = { atMs, responseStatus, durationMs, fault };
+    await queue.note(delivery, { attempt, atMs, ...this.#following(delivery, outcome, hasFailed) });
+    const failingSinceMs = await queue.noteHealth(webhook.id, hasFailed, atMs);
+    if (responseStatus === GONE) await this.#options.disable('gone');
+    else if (failingSinceMs !== null && atMs - failingSinceMs >= LONGEST_FAILURE_MS)
+      await this.#options.disable('failing');
+  }
+
+  /** Never rejects because of the endpoint, or of a secret that can't be decrypted. */
+  async #send(
+    stored: StoredWebhook,
+    delivery: Delivery,
+    atMs: number,
+  ): Promise<Outcome & { readonly durationMs: number }> {
+    const { sender, stopping, log } = this.#options;
+    try {
+      const request = this.#requestOf(stored, delivery, atMs);
+      this.#isUnreadable = false;
+      return await sender.send(request, stopping);
+    } catch (err) {
+      if (!(err instanceof UnreadableSecret)) throw err;
+      if (!this.#isUnreadable)
+        log.error({ err, webhookId: stored.webhook.id }, 'the secret of a webhook can not be decrypted');
+      this.#isUnreadable = true;
+      return { responseStatus: null, fault: 'unreadable_secret', retryAfter: null, durationMs: 0 };
+    }
+  }
+
+  #requestOf(stored: StoredWebhook, { id, body, isBatch }: Delivery, atMs: number): OutgoingRequest {
+    const { vault } = this.#options;
+    const timestamp = Math.floor(atMs / 1000);
+    const secrets = openSecrets(stored, atMs, vault);
+    return {
+      url: new URL(stored.webhook.url),
+      headers: {
+        ...openHeaders(stored, vault),
+        'content-type': `application/cloudevents${isBatch ? '-batch' : ''}+json`,
+        'user-agent': 'tollgate',
+        'webhook-id': id,
+        'webhook-timestamp': String(timestamp),
+        'webhook-signature': webhookSignature(secrets, { webhookId: id, timestamp, body }),
+      },
+      body,
+    };
+  }
+
+  #following(
+    { tries }: Delivery,
+    { retryAfter }: Outcome,
+    hasFailed: boolean,
+  ): Pick<AttemptResult, 'status' | 'nextAttemptAtMs'> {
+    const { clock, random } = this.#options;
+    if (!hasFailed) return { status: 'succeeded', nextAttemptAtMs: null };
+    const nextMs = nextAttemptAt({ tries: tries + 1, retryAfter, nowMs: clock.nowMs() }, random);
+    return nextMs === undefined
+      ? { status: 'failed', nextAttemptAtMs: null }
+      : { status: 'pending', nextAttemptAtMs: nextMs };
+  }
+}

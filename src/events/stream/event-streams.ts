@@ -1,0 +1,119 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { StoreUnavailable, TollgateError } from '../../errors.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { hears, type Subscription } from '../event-patterns.ts';
+import { cloudEventText, type OutboxEvent } from '../outbox-event.ts';
+
+/** An event with its number in the outbox. */
+export interface NumberedEvent extends OutboxEvent {
+  readonly sequence: number;
+}
+
+/** The outbox as streams read it. Every method rejects with `StoreUnavailable`. */
+export interface EventReader {
+  /** From now on, and for 7 days, events are written even if there is no webhook. Resolves with the number of the last event. */
+  follow(): Promise<number>;
+  /** The events after one of them, at most `limit`, oldest first. */
+  after(sequence: number, limit: number): Promise<readonly NumberedEvent[]>;
+}
+
+/** What `EventStreams` is built from. */
+export interface EventStreamsOptions {
+  readonly reader: EventReader;
+  /** `source` of all events. */
+  readonly source: string;
+  readonly clock: Clock;
+}
+
+/** A client's request for a stream. */
+export interface StreamRequest extends Subscription {
+  /** Only events about this subject; undefined = about any. */
+  readonly subject: string | undefined;
+  /** The number of the last event that the client has; undefined = it wants those from now on. */
+  readonly afterSequence: number | undefined;
+  /** Whether the client may still hear what it could hear at the beginning. */
+  readonly isAllowed: () => Promise<boolean>;
+}
+
+/** Streams of a process at a time. */
+const MOST_STREAMS = 64;
+const EVENTS_AT_ONCE = 100;
+const POLL_MS = 1000;
+const HEARTBEAT_MS = 15_000;
+const FOLLOW_AGAIN_MS = 3_600_000;
+
+/** Streams of server-sent events: CloudEvents, each with its number as `id`. Memory is bounded by the number of streams. */
+export class EventStreams {
+  readonly #options: EventStreamsOptions;
+  readonly #stopping = new AbortController();
+  #open = 0;
+
+  constructor(options: EventStreamsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with the chunks of a stream. It ends by itself when the gateway stops, the store is away, or the client may hear less. */
+  async open(request: StreamRequest): Promise<AsyncIterable<string>> {
+    if (this.#open >= MOST_STREAMS)
+      throw new TollgateError('overloaded', 'Too many streams are open. Try again shortly.');
+    const lastEvent = await this.#options.reader.follow();
+    return this.#chunks(request, Math.min(request.afterSequence ?? lastEvent, lastEvent));
+  }
+
+  /** Ends all streams. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async *#chunks(request: StreamRequest, from: number): AsyncGenerator<string> {
+    // Others may have been opened since the check.
+    if (this.#open >= MOST_STREAMS) return;
+    this.#open += 1;
+    try {
+      // Sends the head of the response at once.
+      yield ': open\n\n';
+      yield* this.#followed(request, from);
+    } catch (error) {
+      // The client connects again and goes on where it left off.
+      if (!(error instanceof StoreUnavailable)) throw error;
+    } finally {
+      this.#open -= 1;
+    }
+  }
+
+  async *#followed(request: StreamRequest, from: number): AsyncGenerator<string> {
+    const { reader, clock, source } = this.#options;
+    const { signal } = this.#stopping;
+    let position = from;
+    let checkedMs = clock.monotonicMs();
+    let followedMs = checkedMs;
+    while (!signal.aborted) {
+      const events = await reader.after(position, EVENTS_AT_ONCE);
+      position = events.at(-1)?.sequence ?? position;
+      const wanted = events.filter((event) => isWanted(request, event));
+      const nowMs = clock.monotonicMs();
+      if (wanted.length > 0 || nowMs - checkedMs >= HEARTBEAT_MS) {
+        if (!(await request.isAllowed())) return;
+        checkedMs = nowMs;
+        yield wanted.length === 0
+          ? ': heartbeat\n\n'
+          : wanted.map((event) => messageOf(event, source)).join('');
+      }
+      if (nowMs - followedMs >= FOLLOW_AGAIN_MS) {
+        await reader.follow();
+        followedMs = nowMs;
+      }
+      if (events.length < EVENTS_AT_ONCE)
+        await pause(POLL_MS, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+}
+
+function isWanted(request: StreamRequest, event: NumberedEvent): boolean {
+  return hears(request, event) && (request.subject === undefined || request.subject === event.subject);
+}
+
+/** A message of server-sent events. JSON has no line breaks. */
+function messageOf(event: NumberedEvent, source: string): string {
+  return `id: ${event.sequence}\ndata: ${cloudEventText(event, source)}\n\n`;
+}

@@ -1,0 +1,50 @@
+import type { AuditAction } from '../audit/audit-entry.ts';
+import type { ChangeContext } from '../audit/change-context.ts';
+import type { Delivery, NewDelivery } from './delivery/delivery.ts';
+import type { StoredWebhook, Webhook } from './webhook.ts';
+
+/** A change to an existing webhook. */
+export interface WebhookEdit {
+  readonly action: Extract<AuditAction, 'webhook.update' | 'webhook.rotate' | 'webhook.disable'>;
+  /** Returns the changed webhook; `updatedAtMs` and `version` are set afterwards. If it throws, nothing is changed. */
+  readonly edit: (present: StoredWebhook) => StoredWebhook;
+}
+
+/** Selects the deliveries of a page, newest first. */
+export interface DeliveryPage {
+  /** Only deliveries of these types. */
+  readonly types: readonly string[];
+  /** Only deliveries whose events all have these tags. */
+  readonly onlyTags: readonly string[];
+  readonly status?: Delivery['status'];
+  readonly limit: number;
+  /** Only deliveries older than this one. */
+  readonly beforeId?: string;
+}
+
+/**
+ * Stores webhooks. For a change that is limited to tags, only webhooks that are limited to these tags as well exist. Each change and its
+ * entry in the audit log are written in one transaction. Every method rejects with `StoreUnavailable` if the store does not respond.
+ */
+export interface WebhookRepository {
+  /** From now on the webhook hears events, the one about its own creation included. */
+  insert(stored: StoredWebhook, change: ChangeContext): Promise<void>;
+  /** Newest first, at most `limit`, only those limited to all of the tags. */
+  list(page: {
+    readonly onlyTags: readonly string[];
+    readonly limit: number;
+    readonly beforeId?: string;
+  }): Promise<readonly Webhook[]>;
+  count(onlyTags: readonly string[]): Promise<number>;
+  find(webhookId: string): Promise<Webhook | undefined>;
+  /** Undefined if there is no such webhook. Rejects with `VersionMismatch` if its state is not the expected one. */
+  update(webhookId: string, edit: WebhookEdit, change: ChangeContext): Promise<Webhook | undefined>;
+  /** Deletes it with its deliveries. False if there was no such webhook. Rejects with `VersionMismatch` like `update`. */
+  delete(webhookId: string, change: ChangeContext): Promise<boolean>;
+  deliveries(webhookId: string, page: DeliveryPage): Promise<readonly Delivery[]>;
+  findDelivery(webhookId: string, deliveryId: string): Promise<Delivery | undefined>;
+  /** Stores a delivery that an administrator asked for. */
+  addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<void>;
+  /** Makes a delivery due again, under its id. False if it is pending already, or gone. */
+  resend(delivery: Delivery, webhook: Webhook, change: ChangeContext): Promise<boolean>;
+}

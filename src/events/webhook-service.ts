@@ -1,0 +1,293 @@
+import type { Principal } from '../admins/principal.ts';
+import type { ChangeContext } from '../audit/change-context.ts';
+import {
+  DeliveryNotFound,
+  InvalidBody,
+  MissingScope,
+  requireNoFaults,
+  TollgateError,
+  WebhookNotFound,
+} from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import { idMaker } from '../platform/id-maker.ts';
+import type { Random } from '../platform/random.ts';
+import type { AddressPolicy } from './delivery/address-policy.ts';
+import { type Delivery, type DeliveryStatus, isDeliveryId } from './delivery/delivery.ts';
+import { createWebhookSecret, webhookSecretHint } from './delivery/signature.ts';
+import { patternFault, typesHeardBy, unheardScope } from './event-patterns.ts';
+import { TEST_TYPE } from './event-types.ts';
+import { cloudEventText } from './outbox-event.ts';
+import { sealHeaders, sealSecret, type WebhookHeaders, type WebhookSeal } from './sealed-webhook.ts';
+import { isWebhookId, type StoredWebhook, type Webhook } from './webhook.ts';
+import type { WebhookEdit, WebhookRepository } from './webhook-repository.ts';
+
+/** What `WebhookService` is built from. */
+export interface WebhookServiceOptions {
+  readonly repository: WebhookRepository;
+  readonly policy: Pick<AddressPolicy, 'check'>;
+  readonly vault: WebhookSeal;
+  /** `source` of all events. */
+  readonly source: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Is called when there is something to deliver. */
+  readonly wake: () => void;
+}
+
+/** The fields of a webhook that an administrator sets. */
+export interface WebhookFields
+  extends Pick<Webhook, 'url' | 'events' | 'onlyTags' | 'description' | 'enabled' | 'batch'> {
+  readonly headers: WebhookHeaders;
+}
+
+/** A webhook and its new secret, which is never shown again. */
+export interface RevealedWebhook {
+  readonly webhook: Webhook;
+  readonly secret: string;
+}
+
+/** A part of a list, newest first. */
+interface ListPage {
+  readonly limit: number;
+  readonly afterId: string | undefined;
+}
+
+/**
+ * Creates, shows, changes and deletes webhooks. Principals neither make nor change a webhook that hears more than they may read, and see
+ * only webhooks, and deliveries, that are limited to their tags. A webhook outlives the token that made it.
+ */
+export class WebhookService {
+  readonly #options: WebhookServiceOptions;
+  readonly #makeId: () => string;
+  readonly #makeDeliveryId: () => string;
+
+  constructor(options: WebhookServiceOptions) {
+    this.#options = options;
+    this.#makeId = idMaker('whk_', options.clock, options.random);
+    this.#makeDeliveryId = idMaker('dlv_', options.clock, options.random);
+  }
+
+  /** Throws `InvalidBody`, `MissingScope` or `WebhookUrlNotAllowed`. */
+  async create(fields: WebhookFields, principal: Principal, change: ChangeContext): Promise<RevealedWebhook> {
+    requireHeard(fields.events, principal);
+    const { repository, policy, vault, random, wake } = this.#options;
+    await policy.check(fields.url);
+    const id = this.#makeId();
+    const secret = createWebhookSecret(random);
+    const { headers, ...rest } = fields;
+    const webhook: Webhook = {
+      ...rest,
+      id,
+      onlyTags: withTagsOf(fields.onlyTags, principal),
+      headerNames: Object.keys(headers),
+      secretHint: webhookSecretHint(secret),
+      previousValidUntilMs: null,
+      disabledReason: null,
+      failingSinceMs: null,
+      createdAtMs: change.atMs,
+      updatedAtMs: change.atMs,
+      version: 1,
+    };
+    const sealedSecret = sealSecret(id, secret, vault);
+    const sealedHeaders = sealHeaders(id, headers, vault);
+    await repository.insert({ webhook, sealedSecret, previousSealedSecret: null, sealedHeaders }, change);
+    wake();
+    return { webhook, secret };
+  }
+
+  async list(
+    { limit, afterId }: ListPage,
+    { onlyTags }: Principal,
+  ): Promise<{ readonly webhooks: readonly Webhook[]; readonly nextAfterId: string | undefined }> {
+    const before = afterId === undefined ? {} : { beforeId: afterId };
+    const found = await this.#options.repository.list({ onlyTags, limit: limit + 1, ...before });
+    const webhooks = found.slice(0, limit);
+    return { webhooks, nextAfterId: found.length > limit ? webhooks.at(-1)?.id : undefined };
+  }
+
+  count({ onlyTags }: Principal): Promise<number> {
+    return this.#options.repository.count(onlyTags);
+  }
+
+  /** Throws `WebhookNotFound`. */
+  async get(webhookId: string, { onlyTags }: Principal): Promise<Webhook> {
+    const webhook = isWebhookId(webhookId) ? await this.#options.repository.find(webhookId) : undefined;
+    if (webhook === undefined || !onlyTags.every((tag) => webhook.onlyTags.includes(tag)))
+      throw new WebhookNotFound();
+    return webhook;
+  }
+
+  /** Throws `WebhookNotFound`, `InvalidBody`, `MissingScope`, `WebhookUrlNotAllowed` or `VersionMismatch`. */
+  async update(
+    webhookId: string,
+    { changes, principal }: { readonly changes: Partial<WebhookFields>; readonly principal: Principal },
+    change: ChangeContext,
+  ): Promise<Webhook> {
+    if (changes.url !== undefined) await this.#options.policy.check(changes.url);
+    const { headers, ...rest } = changes;
+    const edit = (present: StoredWebhook): StoredWebhook => {
+      const before = present.webhook;
+      const wanted = { ...before, ...rest };
+      requireHeard(before.events, principal);
+      requireHeard(wanted.events, principal);
+      if (headers === undefined) requireSameReceiver(before, wanted.url);
+      const webhook: Webhook = {
+        ...wanted,
+        onlyTags: withTagsOf(wanted.onlyTags, principal),
+        ...(headers && { headerNames: Object.keys(headers) }),
+        ...(changes.enabled && { disabledReason: null, failingSinceMs: null }),
+      };
+      const sealed = headers && { sealedHeaders: sealHeaders(webhookId, headers, this.#options.vault) };
+      return { ...present, webhook, ...sealed };
+    };
+    const webhook = await this.#edit(webhookId, { action: 'webhook.update', edit }, change);
+    this.#options.wake();
+    return webhook;
+  }
+
+  /** Gives the webhook a new secret. The present one signs as well for the grace period. Throws like `update`, or `rotation_in_progress`. */
+  async rotate(
+    webhookId: string,
+    { graceMs, principal }: { readonly graceMs: number; readonly principal: Principal },
+    change: ChangeContext,
+  ): Promise<RevealedWebhook> {
+    const { vault, random } = this.#options;
+    const secret = createWebhookSecret(random);
+    const edit = (present: StoredWebhook): StoredWebhook => {
+      const { webhook } = present;
+      requireHeard(webhook.events, principal);
+      const { previousValidUntilMs: untilMs } = webhook;
+      if (graceMs > 0 && untilMs !== null && untilMs > change.atMs)
+        throw new TollgateError(
+          'rotation_in_progress',
+          'The webhook has two secrets already. Wait until the previous one has ended, or rotate with "graceSeconds" 0, which ends both.',
+        );
+      const previousValidUntilMs = graceMs === 0 ? null : change.atMs + graceMs;
+      return {
+        ...present,
+        webhook: { ...webhook, secretHint: webhookSecretHint(secret), previousValidUntilMs },
+        sealedSecret: sealSecret(webhookId, secret, vault),
+        previousSealedSecret: graceMs === 0 ? null : present.sealedSecret,
+      };
+    };
+    return { webhook: await this.#edit(webhookId, { action: 'webhook.rotate', edit }, change), secret };
+  }
+
+  /** Throws `WebhookNotFound` or `VersionMismatch`. */
+  async remove(webhookId: string, change: ChangeContext): Promise<void> {
+    const existed = isWebhookId(webhookId) && (await this.#options.repository.delete(webhookId, change));
+    if (!existed) throw new WebhookNotFound();
+  }
+
+  /** Queues an event that only this webhook gets, and resolves with the id of its delivery. Throws `WebhookNotFound` or `MissingScope`. */
+  async test(webhookId: string, principal: Principal, change: ChangeContext): Promise<string> {
+    const webhook = await this.get(webhookId, principal);
+    requireHeard(webhook.events, principal);
+    requireEnabled(webhook);
+    const id = this.#makeDeliveryId();
+    const data = JSON.stringify({ message: 'The webhook works.' });
+    const event = {
+      id,
+      type: TEST_TYPE,
+      subject: webhookId,
+      atMs: change.atMs,
+      tags: webhook.onlyTags,
+      data,
+    };
+    const delivery = {
+      ...{
+        id,
+        webhookId,
+        createdAtMs: change.atMs,
+        eventType: TEST_TYPE,
+        eventIds: [id],
+        tags: webhook.onlyTags,
+      },
+      isBatch: false,
+      body: cloudEventText(event, this.#options.source),
+    };
+    await this.#options.repository.addDelivery(delivery, webhook, change);
+    this.#options.wake();
+    return id;
+  }
+
+  /** The deliveries that the principal may read, newest first. Throws `WebhookNotFound`. */
+  async deliveries(
+    webhookId: string,
+    { limit, afterId, status }: ListPage & { readonly status: DeliveryStatus | undefined },
+    principal: Principal,
+  ): Promise<{ readonly deliveries: readonly Delivery[]; readonly nextAfterId: string | undefined }> {
+    await this.get(webhookId, principal);
+    const found = await this.#options.repository.deliveries(webhookId, {
+      types: typesHeardBy(principal),
+      onlyTags: principal.onlyTags,
+      limit: limit + 1,
+      ...(status !== undefined && { status }),
+      ...(afterId !== undefined && { beforeId: afterId }),
+    });
+    const deliveries = found.slice(0, limit);
+    return { deliveries, nextAfterId: found.length > limit ? deliveries.at(-1)?.id : undefined };
+  }
+
+  /** Sends a delivery again, under its id. Throws `WebhookNotFound`, `DeliveryNotFound` or `MissingScope`. */
+  async resend(
+    { webhookId, deliveryId }: { readonly webhookId: string; readonly deliveryId: string },
+    principal: Principal,
+    change: ChangeContext,
+  ): Promise<void> {
+    const webhook = await this.get(webhookId, principal);
+    requireHeard(webhook.events, principal);
+    const { repository, wake } = this.#options;
+    const delivery = isDeliveryId(deliveryId)
+      ? await repository.findDelivery(webhookId, deliveryId)
+      : undefined;
+    const isVisible =
+      delivery !== undefined &&
+      principal.onlyTags.every((tag) => delivery.tags.includes(tag)) &&
+      typesHeardBy(principal).some((type) => type === delivery.eventType);
+    if (!isVisible) throw new DeliveryNotFound();
+    requireEnabled(webhook);
+    await repository.resend(delivery, webhook, change);
+    wake();
+  }
+
+  async #edit(webhookId: string, edit: WebhookEdit, change: ChangeContext): Promise<Webhook> {
+    const webhook = isWebhookId(webhookId)
+      ? await this.#options.repository.update(webhookId, edit, change)
+      : undefined;
+    if (webhook === undefined) throw new WebhookNotFound();
+    return webhook;
+  }
+}
+
+/** Throws `InvalidBody` for unknown types, and `MissingScope` if the principal may not hear all of them. */
+function requireHeard(events: readonly string[], principal: Principal): void {
+  requireNoFaults(
+    events.flatMap((pattern, index) => {
+      const message = patternFault(pattern);
+      return message === undefined ? [] : [{ field: `events[${index}]`, message }];
+    }),
+  );
+  const missing = unheardScope(principal, events);
+  if (missing !== undefined) throw new MissingScope(missing);
+}
+
+/** Headers often hold a credential of the receiver: with another address they must be written again. Throws `InvalidBody`. */
+function requireSameReceiver({ url, headerNames }: Webhook, wantedUrl: string): void {
+  if (headerNames.length === 0 || new URL(url).origin === new URL(wantedUrl).origin) return;
+  throw new InvalidBody([
+    { field: 'headers', message: 'must be given again with a url of another scheme, host or port' },
+  ]);
+}
+
+function requireEnabled({ enabled }: Webhook): void {
+  if (!enabled)
+    throw new TollgateError(
+      'webhook_disabled',
+      'The webhook is disabled. Enable it first: {"enabled": true}.',
+    );
+}
+
+function withTagsOf(tags: readonly string[], { onlyTags }: Principal): readonly string[] {
+  return [...new Set([...onlyTags, ...tags])];
+}

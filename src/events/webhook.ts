@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import type { AuditTarget } from '../audit/audit-entry.ts';
+import type { Subscription } from './event-patterns.ts';
+
+/** Why the gateway disabled a webhook: its endpoint responded with 410, or failed for days. */
+export type DisabledReason = 'gone' | 'failing';
+
+/** An endpoint that events are sent to. The record holds neither its secrets nor the values of its headers. */
+export interface Webhook extends Subscription {
+  /** `whk_` and a ULID; newer webhooks sort after older ones. */
+  readonly id: string;
+  readonly url: string;
+  readonly description: string;
+  readonly enabled: boolean;
+  /** Whether events of usage are sent together, up to 500 in one request. */
+  readonly batch: boolean;
+  /** The names of the headers that are added to each request. */
+  readonly headerNames: readonly string[];
+  /** `whsec_Ab3d…9xYz`. */
+  readonly secretHint: string;
+  /** Until when the secret before signs as well; null = there is only one. Milliseconds since 1970. */
+  readonly previousValidUntilMs: number | null;
+  /** Null unless the gateway disabled it. */
+  readonly disabledReason: DisabledReason | null;
+  /** Since when all attempts have failed; null = the last one succeeded. Milliseconds since 1970. */
+  readonly failingSinceMs: number | null;
+  /** Milliseconds since 1970. */
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  /** Grows by one with every change by an administrator. */
+  readonly version: number;
+}
+
+/** A webhook with its secrets, encrypted. */
+export interface StoredWebhook {
+  readonly webhook: Webhook;
+  readonly sealedSecret: Buffer;
+  /** Null = there is none. */
+  readonly previousSealedSecret: Buffer | null;
+  /** Names and values as JSON; null = there are none. */
+  readonly sealedHeaders: Buffer | null;
+}
+
+const SHAPE = /^whk_[0-9A-HJKMNP-TV-Z]{26}$/;
+
+/** Whether a text has the form of a webhook's id. */
+export function isWebhookId(text: string): boolean {
+  return SHAPE.test(text);
+}
+
+export function webhookTarget({ id, description, onlyTags }: Webhook): AuditTarget {
+  return { type: 'webhook', id, name: description || null, tags: onlyTags };
+}
+
+/** The fields of a webhook in the audit log, by their names in the API. */
+export function auditedWebhook(webhook: Webhook): Readonly<Record<string, unknown>> {
+  const { url, events, onlyTags, description, enabled, batch, headerNames, disabledReason } = webhook;
+  const { secretHint, previousValidUntilMs: untilMs } = webhook;
+  return {
+    ...{ url: shownUrl(url), events, onlyTags, description, enabled, batch, headers: headerNames },
+    ...{ secretHint, disabledReason },
+    previousValidUntil: untilMs === null ? null : new Date(untilMs).toISOString().replace('.000Z', 'Z'),
+  };
+}
+
+/** The address without its path, which is a secret at many receivers. A digest shows that it changed. */
+function shownUrl(url: string): string {
+  const digest = createHash('sha256').update(url).digest('hex').slice(0, 8);
+  return `${new URL(url).origin}/… (${digest})`;
+}

@@ -1,0 +1,96 @@
+import { InvalidCursor } from '../../errors.ts';
+import { DELIVERY_STATUSES, isDeliveryId } from '../../events/delivery/delivery.ts';
+import type { FieldSchema } from '../../http/body-schema.ts';
+import { endpoint } from '../endpoint.ts';
+import { readCursor, writeCursor } from '../page-cursor.ts';
+import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { queryParameters } from '../query-parameters.ts';
+import { listOf, objectOf, TEXT } from '../response-schemas.ts';
+import { DELIVERY_ITEM, presentDelivery } from './webhook-fields.ts';
+
+/** Deliveries on a page: their bodies are large. */
+const LONGEST_PAGE = 100;
+
+const DELIVERY_QUERY = {
+  status: {
+    description: `must be one of ${DELIVERY_STATUSES.join(', ')}`,
+    type: 'string',
+    enum: DELIVERY_STATUSES,
+  },
+  ...PAGE_QUERY,
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+const { readWord } = queryParameters(DELIVERY_QUERY);
+
+/** Lists the deliveries of a webhook that the principal may read, newest first, with their attempts and bodies. */
+export const listDeliveries = endpoint({
+  method: 'get',
+  path: '/tollgate/webhook/{webhookId}/deliveries',
+  operationId: 'listWebhookDeliveries',
+  summary: 'List the deliveries of a webhook, newest first, at most 100 on a page',
+  scope: 'webhooks:read',
+  query: DELIVERY_QUERY,
+  status: 200,
+  response: {
+    type: 'object',
+    required: ['deliveries'],
+    properties: {
+      deliveries: listOf(DELIVERY_ITEM),
+      nextCursor: { type: 'string', description: 'Present only when there are more deliveries.' },
+    },
+  },
+  errors: ['webhook_not_found', 'invalid_cursor'],
+  async handle({ id, query, principal }, { webhooks }) {
+    const { limit, cursor } = readPage(query);
+    const status = readWord(query, 'status', DELIVERY_STATUSES);
+    const filter = { id, status };
+    const page = {
+      limit: Math.min(limit, LONGEST_PAGE),
+      status,
+      afterId: cursor === undefined ? undefined : deliveryIdOf(cursor, filter),
+    };
+    const { deliveries, nextAfterId } = await webhooks.deliveries(id, page, principal);
+    return {
+      deliveries: deliveries.map(presentDelivery),
+      ...(nextAfterId !== undefined && { nextCursor: writeCursor([nextAfterId], filter) }),
+    };
+  },
+});
+
+function deliveryIdOf(cursor: string, filter: object): string {
+  const [deliveryId] = readCursor(cursor, filter);
+  if (typeof deliveryId === 'string' && isDeliveryId(deliveryId)) return deliveryId;
+  throw new InvalidCursor();
+}
+
+/** Sends an event to a webhook that no other webhook gets. */
+export const testWebhook = endpoint({
+  method: 'post',
+  path: '/tollgate/webhook/{webhookId}/test',
+  operationId: 'testWebhook',
+  summary: 'Send an event of the type tollgate.webhook.test to a webhook',
+  scope: 'webhooks:write',
+  status: 200,
+  response: objectOf({ webhookId: TEXT, deliveryId: TEXT, message: TEXT }),
+  errors: ['webhook_not_found', 'webhook_disabled'],
+  async handle({ id, principal, change }, { webhooks }) {
+    const deliveryId = await webhooks.test(id, principal, change);
+    return { webhookId: id, deliveryId, message: 'A test event is being sent.' };
+  },
+});
+
+/** Sends a delivery again, under its id. */
+export const resendDelivery = endpoint({
+  method: 'post',
+  path: '/tollgate/webhook/{webhookId}/deliveries/{deliveryId}/resend',
+  operationId: 'resendWebhookDelivery',
+  summary: 'Send a delivery of a webhook again',
+  scope: 'webhooks:write',
+  status: 200,
+  response: objectOf({ webhookId: TEXT, deliveryId: TEXT, message: TEXT }),
+  errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled'],
+  async handle({ id, subId: deliveryId, principal, change }, { webhooks }) {
+    await webhooks.resend({ webhookId: id, deliveryId }, principal, change);
+    return { webhookId: id, deliveryId, message: 'The delivery is being sent again.' };
+  },
+});

@@ -1,0 +1,85 @@
+import type { AdminTokenService } from '../../admins/admin-token-service.ts';
+import type { Principal } from '../../admins/principal.ts';
+import { AdminTokenNotFound, MissingScope, TollgateError } from '../../errors.ts';
+import { patternFault, typesHeardBy, unheardScope } from '../../events/event-patterns.ts';
+import type { FieldSchema } from '../../http/body-schema.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { endpoint, StreamedText } from '../endpoint.ts';
+import { queryParameters } from '../query-parameters.ts';
+
+const STREAM_QUERY = {
+  type: {
+    description:
+      'must be an event type, or the beginning of types and *; without it all types that may be heard',
+    type: 'string',
+  },
+  subject: { description: 'must be the subject of the events', type: 'string' },
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+const { readText } = queryParameters(STREAM_QUERY);
+
+/** Streams events as they happen, and those since `Last-Event-ID`. */
+export const streamEvents = endpoint({
+  method: 'get',
+  path: '/tollgate/events',
+  operationId: 'streamEvents',
+  summary: 'Follow events as server-sent events',
+  scope: 'webhooks:read',
+  query: STREAM_QUERY,
+  status: 200,
+  response: { description: 'Each message has a CloudEvent as its data and its number as its id.' },
+  eventStream: true,
+  errors: ['invalid_parameter', 'overloaded'],
+  async handle({ query, principal, isHead, header }, { streams, tokens, clock }) {
+    const events = patternsOf(readText(query, 'type'), principal);
+    const headers = { 'X-Accel-Buffering': 'no' };
+    if (isHead) return new StreamedText('text/event-stream', [], headers);
+    const chunks = await streams.open({
+      events,
+      onlyTags: principal.onlyTags,
+      subject: readText(query, 'subject'),
+      afterSequence: sequenceOf(header('Last-Event-ID')),
+      isAllowed: await authorization(principal, tokens, clock),
+    });
+    return new StreamedText('text/event-stream', chunks, headers);
+  },
+});
+
+/** Throws `invalid_parameter` for an unknown type, and `MissingScope` for one that the principal may not hear. */
+function patternsOf(pattern: string | undefined, principal: Principal): readonly string[] {
+  if (pattern === undefined) return typesHeardBy(principal);
+  const fault = patternFault(pattern);
+  if (fault !== undefined) throw new TollgateError('invalid_parameter', fault);
+  const missing = unheardScope(principal, [pattern]);
+  if (missing !== undefined) throw new MissingScope(missing);
+  return [pattern];
+}
+
+/** The number of an event; undefined for a text that is none of ours. */
+function sequenceOf(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+/** Whether a principal is still as it was: a token that was changed, rotated or deleted, or has expired, must be presented again. */
+async function authorization(
+  { id, type, expiresAtMs }: Principal,
+  tokens: AdminTokenService,
+  clock: Clock,
+): Promise<() => Promise<boolean>> {
+  if (type !== 'token' || id === null) return async () => true;
+  const stateOf = async () => {
+    const { version, previousValidUntilMs } = await tokens.get(id, { onlyTags: [] });
+    return `${version} ${previousValidUntilMs !== null && previousValidUntilMs > clock.nowMs()}`;
+  };
+  const before = await stateOf();
+  return async () => {
+    if (expiresAtMs !== null && expiresAtMs <= clock.nowMs()) return false;
+    return stateOf().then(
+      (state) => state === before,
+      (error: unknown) => {
+        if (error instanceof AdminTokenNotFound) return false;
+        throw error;
+      },
+    );
+  };
+}

@@ -1,0 +1,203 @@
+import { InvalidCursor } from '../../errors.ts';
+import { isWebhookId } from '../../events/webhook.ts';
+import type { BodySchema } from '../../http/body-schema.ts';
+import { isoSeconds } from '../../http/timestamps.ts';
+import { endpoint, Reply } from '../endpoint.ts';
+import { GRACE_SECONDS } from '../keys/key-rotation.ts';
+import { readCursor, writeCursor } from '../page-cursor.ts';
+import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
+import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import {
+  presentWebhook,
+  readWebhookFields,
+  WEBHOOK_FIELDS,
+  WEBHOOK_ITEM,
+  type WrittenWebhookFields,
+} from './webhook-fields.ts';
+
+const SECRET = { ...TEXT, description: 'Shown here and never again.', examples: ['whsec_…'] };
+
+interface CreateWebhookBody extends WrittenWebhookFields {
+  readonly url: string;
+  readonly events: readonly string[];
+}
+const CREATE_WEBHOOK_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['url', 'events'],
+  properties: WEBHOOK_FIELDS,
+};
+
+/** Creates a webhook. Only this response shows its secret. */
+export const createWebhook = endpoint<CreateWebhookBody>({
+  method: 'post',
+  path: '/tollgate/webhook/create',
+  operationId: 'createWebhook',
+  summary: 'Create a webhook',
+  scope: 'webhooks:write',
+  body: CREATE_WEBHOOK_BODY,
+  status: 201,
+  tagged: true,
+  response: { title: 'CreatedWebhook', allOf: [WEBHOOK_ITEM, objectOf({ secret: SECRET })] },
+  errors: ['webhook_url_not_allowed'],
+  async handle({ body, principal, change }, { webhooks, clock, log }) {
+    const { url, events } = body;
+    const defaults = { onlyTags: [], description: '', enabled: true, batch: false, headers: {} };
+    const fields = { url, events, ...defaults, ...readWebhookFields(body) };
+    const { webhook, secret } = await webhooks.create(fields, principal, change);
+    log.info({ event: 'webhook_created', webhookId: webhook.id }, 'a webhook was created');
+    const shown = { ...presentWebhook(webhook, clock.nowMs()), secret };
+    return Reply.created(`/tollgate/webhook/${webhook.id}`, webhook, shown);
+  },
+});
+
+/** Lists the webhooks, newest first, without their secrets. */
+export const listWebhooks = endpoint({
+  method: 'get',
+  path: '/tollgate/webhook',
+  operationId: 'listWebhooks',
+  summary: 'List webhooks, newest first',
+  scope: 'webhooks:read',
+  query: COUNTED_PAGE_QUERY,
+  status: 200,
+  response: {
+    type: 'object',
+    required: ['webhooks'],
+    properties: {
+      webhooks: listOf(WEBHOOK_ITEM),
+      nextCursor: { type: 'string', description: 'Present only when there are more webhooks.' },
+      total: { ...COUNT, description: 'With count=true: the webhooks on all pages.' },
+    },
+  },
+  errors: ['invalid_cursor'],
+  async handle({ query, principal }, { webhooks, clock }) {
+    const { limit, cursor } = readPage(query);
+    const [{ webhooks: found, nextAfterId }, total] = await Promise.all([
+      webhooks.list({ limit, afterId: cursor === undefined ? undefined : webhookIdOf(cursor) }, principal),
+      isCounted(query) ? webhooks.count(principal) : undefined,
+    ]);
+    return {
+      webhooks: found.map((webhook) => presentWebhook(webhook, clock.nowMs())),
+      ...(nextAfterId !== undefined && { nextCursor: writeCursor([nextAfterId], NO_FILTER) }),
+      ...(total !== undefined && { total }),
+    };
+  },
+});
+
+/** The query of every page's cursor: the list has no filter. */
+const NO_FILTER = {};
+
+function webhookIdOf(cursor: string): string {
+  const [webhookId] = readCursor(cursor, NO_FILTER);
+  if (typeof webhookId === 'string' && isWebhookId(webhookId)) return webhookId;
+  throw new InvalidCursor();
+}
+
+/** Shows one webhook, without its secret. */
+export const showWebhook = endpoint({
+  method: 'get',
+  path: '/tollgate/webhook/{webhookId}',
+  operationId: 'showWebhook',
+  summary: 'Show a webhook',
+  scope: 'webhooks:read',
+  status: 200,
+  tagged: true,
+  response: WEBHOOK_ITEM,
+  errors: ['webhook_not_found'],
+  async handle({ id, principal }, { webhooks, clock }) {
+    const webhook = await webhooks.get(id, principal);
+    return Reply.tagged(webhook, presentWebhook(webhook, clock.nowMs()));
+  },
+});
+
+const UPDATE_WEBHOOK_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  minProperties: 1,
+  required: [],
+  properties: WEBHOOK_FIELDS,
+};
+
+/** Changes the fields of a webhook that the body names. */
+export const updateWebhook = endpoint<WrittenWebhookFields>({
+  method: 'patch',
+  path: '/tollgate/webhook/{webhookId}',
+  operationId: 'updateWebhook',
+  summary: 'Change a webhook: everything but its secret',
+  scope: 'webhooks:write',
+  body: UPDATE_WEBHOOK_BODY,
+  status: 200,
+  tagged: true,
+  conditional: true,
+  response: WEBHOOK_ITEM,
+  errors: ['webhook_not_found', 'webhook_url_not_allowed'],
+  async handle({ id, body, principal, change }, { webhooks, clock, log }) {
+    const changes = readWebhookFields(body);
+    const webhook = await webhooks.update(id, { changes, principal }, change);
+    log.info({ event: 'webhook_updated', webhookId: id }, 'a webhook was changed');
+    return Reply.tagged(webhook, presentWebhook(webhook, clock.nowMs()));
+  },
+});
+
+/** Deletes a webhook with its deliveries: nothing more is sent. */
+export const deleteWebhook = endpoint({
+  method: 'delete',
+  path: '/tollgate/webhook/{webhookId}',
+  operationId: 'deleteWebhook',
+  summary: 'Delete a webhook',
+  scope: 'webhooks:write',
+  status: 200,
+  conditional: true,
+  response: objectOf({ webhookId: TEXT, message: TEXT }),
+  errors: ['webhook_not_found'],
+  async handle({ id, change }, { webhooks, log }) {
+    await webhooks.remove(id, change);
+    log.info({ event: 'webhook_deleted', webhookId: id }, 'a webhook was deleted');
+    return { webhookId: id, message: 'The webhook was deleted.' };
+  },
+});
+
+interface RotateWebhookBody {
+  readonly graceSeconds: number;
+}
+const ROTATE_WEBHOOK_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['graceSeconds'],
+  properties: { graceSeconds: GRACE_SECONDS },
+};
+
+/** Gives a webhook a new secret. The previous one signs as well for a grace period. */
+export const rotateWebhook = endpoint<RotateWebhookBody>({
+  method: 'post',
+  path: '/tollgate/webhook/{webhookId}/rotate',
+  operationId: 'rotateWebhook',
+  summary: 'Give a webhook another secret',
+  scope: 'webhooks:write',
+  body: ROTATE_WEBHOOK_BODY,
+  status: 200,
+  tagged: true,
+  conditional: true,
+  response: objectOf({
+    webhookId: TEXT,
+    secret: SECRET,
+    previousValidUntil: {
+      ...orNull(INSTANT),
+      description: 'Null: the secret before signs no more from now on.',
+    },
+    message: TEXT,
+  }),
+  errors: ['webhook_not_found', 'rotation_in_progress'],
+  async handle({ id, body, principal, change }, { webhooks, log }) {
+    const graceMs = body.graceSeconds * 1000;
+    const { webhook, secret } = await webhooks.rotate(id, { graceMs, principal }, change);
+    log.info({ event: 'webhook_rotated', webhookId: id }, 'a webhook was given another secret');
+    const { previousValidUntilMs: untilMs } = webhook;
+    return Reply.tagged(webhook, {
+      webhookId: id,
+      secret,
+      previousValidUntil: untilMs === null ? null : isoSeconds(untilMs),
+      message: 'The webhook has another secret.',
+    });
+  },
+});

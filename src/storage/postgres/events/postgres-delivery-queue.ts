@@ -1,0 +1,177 @@
+import { type RawBuilder, sql } from 'kysely';
+import {
+  type AttemptResult,
+  type Delivery,
+  type DeliveryQueue,
+  KEPT_ATTEMPTS,
+  type NewDelivery,
+  type TrimLimits,
+} from '../../../events/delivery/delivery.ts';
+import type { OutboxEvent } from '../../../events/outbox-event.ts';
+import type { StoredWebhook } from '../../../events/webhook.ts';
+import type { RecordsDatabase } from '../records-database.ts';
+import { deliveryOfRow, rowOfDelivery, webhookOfRow } from './webhook-rows.ts';
+
+const LEASE = 'webhooks';
+/** Events that are considered in one transaction: their data is in memory. */
+const EVENTS_AT_ONCE = 500;
+/** Rows that are removed in one statement. */
+const REMOVED_AT_ONCE = 5000;
+/** Whether a webhook is enabled, or has not considered all that happened before it was disabled. */
+const IS_SERVED = sql<boolean>`(enabled OR last_event < heard_until)`;
+
+/** The deliveries in Postgres. */
+export class PostgresDeliveryQueue implements DeliveryQueue {
+  readonly #db: RecordsDatabase;
+
+  constructor(db: RecordsDatabase) {
+    this.#db = db;
+  }
+
+  async hold(holder: string, ttlMs: number): Promise<boolean> {
+    // By the clock of the database: those of replicas may differ.
+    const { rows } = await sql`
+      INSERT INTO leases (name, holder, held_until)
+      VALUES (${LEASE}, ${holder}, clock_timestamp() + ${ttlMs} * interval '1 ms')
+      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
+      WHERE leases.holder = excluded.holder OR leases.held_until < clock_timestamp()
+      RETURNING name`.execute(this.#db);
+    return rows.length === 1;
+  }
+
+  async release(holder: string): Promise<void> {
+    await this.#db.deleteFrom('leases').where('name', '=', LEASE).where('holder', '=', holder).execute();
+  }
+
+  async served(afterId: string | undefined, limit: number): Promise<readonly StoredWebhook[]> {
+    const rows = await this.#db
+      .selectFrom('webhooks')
+      .selectAll()
+      .where(IS_SERVED)
+      .where('id', '>', afterId ?? '')
+      .orderBy('id')
+      .limit(limit)
+      .execute();
+    return rows.map(webhookOfRow);
+  }
+
+  fanOut(
+    webhookId: string,
+    make: (events: readonly OutboxEvent[]) => readonly NewDelivery[],
+  ): Promise<boolean> {
+    return this.#db.transaction().execute(async (trx) => {
+      const webhook = await trx
+        .selectFrom('webhooks')
+        .select(['last_event', 'heard_until'])
+        .where('id', '=', webhookId)
+        .where(IS_SERVED)
+        .forNoKeyUpdate()
+        .skipLocked()
+        .executeTakeFirst();
+      if (webhook === undefined) return false;
+      const { last_event, heard_until } = webhook;
+      let page = trx.selectFrom('events').selectAll().where('sequence', '>', last_event);
+      if (heard_until !== null) page = page.where('sequence', '<=', heard_until);
+      const rows = await page.orderBy('sequence').limit(EVENTS_AT_ONCE).execute();
+      const last = rows.at(-1);
+      if (last === undefined) return false;
+      const deliveries = make(rows.map(({ at, ...row }) => ({ ...row, atMs: at.getTime() })));
+      if (deliveries.length > 0)
+        await trx.insertInto('webhook_deliveries').values(deliveries.map(rowOfDelivery)).execute();
+      await trx
+        .updateTable('webhooks')
+        .set({ last_event: last.sequence })
+        .where('id', '=', webhookId)
+        .execute();
+      return true;
+    });
+  }
+
+  async due(webhookId: string, nowMs: number, limit: number): Promise<readonly Delivery[]> {
+    const rows = await this.#db
+      .selectFrom('webhook_deliveries')
+      .selectAll()
+      .where('webhook_id', '=', webhookId)
+      .where('status', '=', 'pending')
+      .where('next_attempt_at', '<=', new Date(nowMs))
+      .orderBy('next_attempt_at')
+      .limit(limit)
+      .execute();
+    return rows.map(deliveryOfRow);
+  }
+
+  async note(
+    { id, tries, attempts }: Delivery,
+    { attempt, atMs, status, nextAttemptAtMs }: AttemptResult,
+  ): Promise<void> {
+    const endedAt = status === 'pending' ? null : new Date(atMs + (attempt?.durationMs ?? 0));
+    const tried = attempt === undefined ? attempts : [...attempts, attempt].slice(-KEPT_ATTEMPTS);
+    await this.#db
+      .updateTable('webhook_deliveries')
+      .set({
+        status,
+        next_attempt_at: nextAttemptAtMs === null ? null : new Date(nextAttemptAtMs),
+        ended_at: endedAt,
+        tries: tries + 1,
+        attempts: JSON.stringify(tried),
+      })
+      .where('id', '=', id)
+      .where('status', '=', 'pending')
+      .where('tries', '=', tries)
+      .execute();
+  }
+
+  async noteHealth(webhookId: string, hasFailed: boolean, atMs: number): Promise<number | null> {
+    const change = this.#db.updateTable('webhooks').where('id', '=', webhookId);
+    if (!hasFailed) {
+      // Most attempts succeed, at endpoints that are healthy already: no row is written for them.
+      await change.set({ failing_since: null }).where('failing_since', 'is not', null).execute();
+      return null;
+    }
+    const row = await change
+      .set({ failing_since: sql<Date>`coalesce(failing_since, ${new Date(atMs)})` })
+      .returning('failing_since')
+      .executeTakeFirst();
+    return row?.failing_since?.getTime() ?? null;
+  }
+
+  async trim({ succeededBeforeMs, failedBeforeMs, eventsBeforeMs }: TrimLimits): Promise<void> {
+    await this.#removeInParts(sql`webhook_deliveries WHERE id IN (
+      SELECT id FROM webhook_deliveries
+      WHERE status = 'succeeded' AND ended_at < ${new Date(succeededBeforeMs)}
+      LIMIT ${REMOVED_AT_ONCE})`);
+    await this.#removeInParts(sql`webhook_deliveries WHERE id IN (
+      SELECT id FROM webhook_deliveries
+      WHERE status IN ('failed', 'cancelled') AND ended_at < ${new Date(failedBeforeMs)}
+      LIMIT ${REMOVED_AT_ONCE})`);
+    await this.#removeInParts(sql`events WHERE sequence IN (
+      SELECT sequence FROM events
+      WHERE at < ${new Date(eventsBeforeMs)}
+        AND sequence <= coalesce((SELECT min(last_event) FROM webhooks WHERE ${IS_SERVED}), 9223372036854775807)
+      ORDER BY sequence LIMIT ${REMOVED_AT_ONCE})`);
+    for (const webhookId of await this.#deletedWebhooks())
+      await this.#removeInParts(sql`webhook_deliveries WHERE id IN (
+        SELECT id FROM webhook_deliveries WHERE webhook_id = ${webhookId} LIMIT ${REMOVED_AT_ONCE})`);
+  }
+
+  async #removeInParts(rows: RawBuilder<unknown>): Promise<void> {
+    let removed: bigint | undefined;
+    do {
+      ({ numAffectedRows: removed } = await sql`DELETE FROM ${rows}`.execute(this.#db));
+    } while (removed === BigInt(REMOVED_AT_ONCE));
+  }
+
+  /** The webhooks that have deliveries but do not exist any more. Reads one entry of the index for each webhook. */
+  async #deletedWebhooks(): Promise<readonly string[]> {
+    const { rows } = await sql<{ id: string }>`
+      WITH RECURSIVE served AS (
+        SELECT min(webhook_id) AS id FROM webhook_deliveries
+        UNION ALL
+        SELECT (SELECT min(webhook_id) FROM webhook_deliveries WHERE webhook_id > served.id) FROM served WHERE id IS NOT NULL
+      )
+      SELECT id FROM served WHERE id IS NOT NULL AND NOT EXISTS (SELECT FROM webhooks WHERE webhooks.id = served.id)`.execute(
+      this.#db,
+    );
+    return rows.map(({ id }) => id);
+  }
+}

@@ -1,0 +1,220 @@
+import { isDeepStrictEqual } from 'node:util';
+import { sql } from 'kysely';
+import { changedFields } from '../../../audit/audit-entry.ts';
+import type { ChangeContext } from '../../../audit/change-context.ts';
+import type { Delivery, NewDelivery } from '../../../events/delivery/delivery.ts';
+import type { SealedWebhooks } from '../../../events/rotate-sealed-webhooks.ts';
+import { auditedWebhook, type StoredWebhook, type Webhook, webhookTarget } from '../../../events/webhook.ts';
+import type { DeliveryPage, WebhookEdit, WebhookRepository } from '../../../events/webhook-repository.ts';
+import { requireState } from '../../../platform/precondition.ts';
+import type { AuditedChanges } from '../audit/audited-changes.ts';
+import type { RecordsDatabase } from '../records-database.ts';
+import { changedColumns, deliveryOfRow, rowOfDelivery, sealedColumns, webhookOfRow } from './webhook-rows.ts';
+
+/** Webhooks in Postgres. */
+export class PostgresWebhookRepository implements WebhookRepository, SealedWebhooks {
+  readonly #db: RecordsDatabase;
+
+  readonly #changes: AuditedChanges;
+
+  constructor(db: RecordsDatabase, changes: AuditedChanges) {
+    this.#db = db;
+    this.#changes = changes;
+  }
+
+  async insert(stored: StoredWebhook, change: ChangeContext): Promise<void> {
+    await this.#changes.make(change, async (trx, note) => {
+      const { webhook } = stored;
+      const row = { id: webhook.id, created_at: new Date(webhook.createdAtMs), ...changedColumns(stored) };
+      await trx
+        .insertInto('webhooks')
+        .values({ ...row, last_event: 0, heard_until: 0 })
+        .execute();
+      if (webhook.enabled) await listen(trx, webhook);
+      const changes = changedFields(null, auditedWebhook(webhook));
+      note({ action: 'webhook.create', target: webhookTarget(webhook), changes });
+    });
+  }
+
+  async list({
+    onlyTags,
+    limit,
+    beforeId,
+  }: Parameters<WebhookRepository['list']>[0]): Promise<readonly Webhook[]> {
+    let page = this.#db.selectFrom('webhooks').selectAll().orderBy('id', 'desc').limit(limit);
+    if (beforeId !== undefined) page = page.where('id', '<', beforeId);
+    const rows = await page.where(isLimitedTo(onlyTags)).execute();
+    return rows.map((row) => webhookOfRow(row).webhook);
+  }
+
+  async after(webhookId: string | undefined, limit: number): Promise<readonly StoredWebhook[]> {
+    const page = this.#db.selectFrom('webhooks').selectAll().orderBy('id').limit(limit);
+    return (await page.where('id', '>', webhookId ?? '').execute()).map(webhookOfRow);
+  }
+
+  async replace({ webhook }: StoredWebhook, { webhook: _same, ...sealed }: StoredWebhook): Promise<boolean> {
+    const { numUpdatedRows } = await this.#db
+      .updateTable('webhooks')
+      .set(sealedColumns(sealed))
+      .where('id', '=', webhook.id)
+      .where('version', '=', webhook.version)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  async count(onlyTags: readonly string[]): Promise<number> {
+    const { total } = await this.#db
+      .selectFrom('webhooks')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where(isLimitedTo(onlyTags))
+      .executeTakeFirstOrThrow();
+    return total;
+  }
+
+  async find(webhookId: string): Promise<Webhook | undefined> {
+    const row = await this.#db
+      .selectFrom('webhooks')
+      .selectAll()
+      .where('id', '=', webhookId)
+      .executeTakeFirst();
+    return row && webhookOfRow(row).webhook;
+  }
+
+  update(
+    webhookId: string,
+    { action, edit }: WebhookEdit,
+    change: ChangeContext,
+  ): Promise<Webhook | undefined> {
+    return this.#changes.make(change, async (trx, note) => {
+      const present = await lockedWebhook(trx, webhookId, change);
+      if (present === undefined) return undefined;
+      const wanted = edit(present);
+      if (isDeepStrictEqual(wanted, present)) return present.webhook;
+      const { version, enabled } = present.webhook;
+      const webhook = { ...wanted.webhook, updatedAtMs: change.atMs, version: version + 1 };
+      await trx
+        .updateTable('webhooks')
+        .set(changedColumns({ ...wanted, webhook }))
+        .where('id', '=', webhookId)
+        .execute();
+      if (webhook.enabled !== enabled) await listen(trx, webhook);
+      const changes = changedFields(auditedWebhook(present.webhook), auditedWebhook(webhook));
+      note({ action, target: webhookTarget(webhook), changes });
+      return webhook;
+    });
+  }
+
+  delete(webhookId: string, change: ChangeContext): Promise<boolean> {
+    return this.#changes.make(change, async (trx, note) => {
+      const present = await lockedWebhook(trx, webhookId, change);
+      if (present === undefined) return false;
+      await trx.deleteFrom('webhooks').where('id', '=', webhookId).execute();
+      await noteListeners(trx);
+      const changes = changedFields(auditedWebhook(present.webhook), null);
+      note({ action: 'webhook.delete', target: webhookTarget(present.webhook), changes });
+      return true;
+    });
+  }
+
+  async deliveries(webhookId: string, page: DeliveryPage): Promise<readonly Delivery[]> {
+    let rows = this.#db
+      .selectFrom('webhook_deliveries')
+      .selectAll()
+      .where('webhook_id', '=', webhookId)
+      .where('event_type', 'in', page.types)
+      .where(sql<boolean>`tags @> ${page.onlyTags}::text[]`)
+      .orderBy('id', 'desc')
+      .limit(page.limit);
+    if (page.status !== undefined) rows = rows.where('status', '=', page.status);
+    if (page.beforeId !== undefined) rows = rows.where('id', '<', page.beforeId);
+    return page.types.length === 0 ? [] : (await rows.execute()).map(deliveryOfRow);
+  }
+
+  async findDelivery(webhookId: string, deliveryId: string): Promise<Delivery | undefined> {
+    const row = await this.#db
+      .selectFrom('webhook_deliveries')
+      .selectAll()
+      .where('id', '=', deliveryId)
+      .where('webhook_id', '=', webhookId)
+      .executeTakeFirst();
+    return row && deliveryOfRow(row);
+  }
+
+  async addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<void> {
+    await this.#changes.make(change, async (trx, note) => {
+      await trx.insertInto('webhook_deliveries').values(rowOfDelivery(delivery)).execute();
+      const changes = { deliveryId: { from: null, to: delivery.id } };
+      note({ action: 'webhook.test', target: webhookTarget(webhook), changes });
+    });
+  }
+
+  resend(delivery: Delivery, webhook: Webhook, change: ChangeContext): Promise<boolean> {
+    return this.#changes.make(change, async (trx, note) => {
+      const { numUpdatedRows } = await trx
+        .updateTable('webhook_deliveries')
+        .set({ status: 'pending', next_attempt_at: new Date(change.atMs), ended_at: null, tries: 0 })
+        .where('id', '=', delivery.id)
+        .where('status', '!=', 'pending')
+        .executeTakeFirst();
+      if (numUpdatedRows === 0n) return false;
+      const changes = { deliveryId: { from: null, to: delivery.id } };
+      note({ action: 'webhook.resend', target: webhookTarget(webhook), changes });
+      return true;
+    });
+  }
+}
+
+/** Whether a webhook is limited to all of these tags. Without tags, every webhook matches. */
+function isLimitedTo(tags: readonly string[]) {
+  return sql<boolean>`only_tags @> ${tags}::text[]`;
+}
+
+/** A webhook, locked until the transaction ends. Undefined if it does not exist or the change can't see it. */
+async function lockedWebhook(
+  trx: RecordsDatabase,
+  webhookId: string,
+  { onlyTags, expects }: ChangeContext,
+): Promise<StoredWebhook | undefined> {
+  const row = await trx
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('id', '=', webhookId)
+    .forUpdate()
+    .executeTakeFirst();
+  if (row === undefined || !onlyTags.every((tag) => row.only_tags.includes(tag))) return undefined;
+  const stored = webhookOfRow(row);
+  requireState(expects, stored.webhook);
+  return stored;
+}
+
+/**
+ * Makes a webhook that was enabled hear all events from the end of the outbox on, and one that was disabled those up to it. The lock of the
+ * end is held until the commit: no event of another transaction is missed, and none is written before this one is committed.
+ */
+async function listen(trx: RecordsDatabase, { id, enabled }: Webhook): Promise<void> {
+  const { last_event: end } = await lockedEnd(trx);
+  // Events from before it was disabled may be left to consider.
+  const from = sql<number>`CASE WHEN last_event < heard_until THEN last_event ELSE ${end} END`;
+  await trx
+    .updateTable('webhooks')
+    .set(enabled ? { last_event: from, heard_until: null } : { heard_until: end })
+    .where('id', '=', id)
+    .execute();
+  await noteListeners(trx);
+}
+
+/** Notes whether any webhook is enabled: without one no events are written. */
+async function noteListeners(trx: RecordsDatabase): Promise<void> {
+  // The lock first: the statement after it sees the webhooks of all transactions that held it before.
+  await lockedEnd(trx);
+  await trx
+    .updateTable('audit_log_ends')
+    .set(({ exists, selectFrom }) => ({
+      has_webhooks: sql<boolean>`${exists(selectFrom('webhooks').select('id').where('enabled', '=', true))}`,
+    }))
+    .execute();
+}
+
+function lockedEnd(trx: RecordsDatabase) {
+  return trx.selectFrom('audit_log_ends').select('last_event').forUpdate().executeTakeFirstOrThrow();
+}

@@ -1,0 +1,491 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { type AddressInfo, BlockList } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { pino } from 'pino';
+import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { ROOT } from '../../src/admins/principal.ts';
+import { AddressPolicy } from '../../src/events/delivery/address-policy.ts';
+import { Deliverer, type DelivererOptions } from '../../src/events/delivery/deliverer.ts';
+import type { Delivery } from '../../src/events/delivery/delivery.ts';
+import { DeliverySender } from '../../src/events/delivery/send-delivery.ts';
+import { rotateSealedWebhooks } from '../../src/events/rotate-sealed-webhooks.ts';
+import { openHeaders, openSecrets } from '../../src/events/sealed-webhook.ts';
+import { type RevealedWebhook, WebhookService } from '../../src/events/webhook-service.ts';
+import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { until } from '../support/until.ts';
+
+const DAY_MS = 86_400_000;
+const SOURCE = '/test';
+
+/** A request that a receiver got. */
+interface Received {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** An endpoint that responds with what the test sets. */
+class Receiver {
+  readonly received: Received[] = [];
+  respond: (
+    req: IncomingMessage,
+  ) => { readonly status: number; readonly headers?: Record<string, string> } | 'never' = () => ({
+    status: 204,
+  });
+  readonly #server: Server;
+
+  constructor() {
+    this.#server = createServer((req, res) => {
+      let body = '';
+      req.on('data', (chunk: Buffer) => {
+        body += chunk;
+      });
+      req.on('end', () => {
+        this.received.push({ headers: req.headers as Record<string, string>, body });
+        const response = this.respond(req);
+        if (response !== 'never') res.writeHead(response.status, response.headers).end();
+      });
+    });
+  }
+
+  async open(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/in`;
+  }
+
+  get ids(): readonly (string | undefined)[] {
+    return this.received.map(({ headers }) => headers['webhook-id']);
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+}
+
+let store: TestRecords;
+let clock: ManualClock;
+let service: WebhookService;
+let receiver: Receiver;
+let deliverers: Deliverer[] = [];
+const OLD_KEY = systemRandom.bytes(32);
+const vault = new SecretVault([OLD_KEY], systemRandom);
+const allowedNetworks = new BlockList();
+allowedNetworks.addSubnet('127.0.0.0', 8, 'ipv4');
+const policy = new AddressPolicy({ allowHttp: true, allowedNetworks }, async () => []);
+
+beforeAll(async () => {
+  store = await createPostgresRecords();
+});
+afterAll(() => store.remove());
+
+beforeEach(async () => {
+  // The real time: the receiver's library compares it with the timestamp.
+  clock = new ManualClock(Math.floor(performance.timeOrigin + performance.now()));
+  const { webhooks: repository } = store.records;
+  const common = { vault, source: SOURCE, clock, random: systemRandom };
+  service = new WebhookService({ ...common, repository, policy, wake: () => {} });
+  receiver = new Receiver();
+  await receiver.open();
+  deliverers = [];
+});
+afterEach(async () => {
+  for (const deliverer of deliverers) await deliverer.stop();
+  receiver.close();
+  for (const { id } of await store.records.webhooks.list({ onlyTags: [], limit: 100 }))
+    await store.records.webhooks.delete(id, change());
+});
+
+function deliverer(options: Partial<DelivererOptions> = {}): Deliverer {
+  const made = new Deliverer({
+    queue: store.records.deliveries,
+    repository: store.records.webhooks,
+    sender: new DeliverySender(policy, clock),
+    ...{ vault, source: SOURCE, clock, random: systemRandom, log: pino({ level: 'silent' }) },
+    ...options,
+  });
+  deliverers.push(made);
+  return made;
+}
+
+const change = () => sampleChange({ atMs: clock.nowMs() });
+
+function webhook(fields: object = {}): Promise<RevealedWebhook> {
+  const defaults = {
+    ...{ url: receiver.url, events: ['tollgate.key.*'], onlyTags: [], description: '', enabled: true },
+    ...{ batch: false, headers: {} },
+  };
+  return service.create({ ...defaults, ...fields }, ROOT, change());
+}
+
+/** Makes a change of which webhooks hear. */
+async function makeKey(tags: readonly string[] = []): Promise<string> {
+  const key = sampleKey({ tags });
+  await store.records.keys.insert(key, change());
+  return key.id;
+}
+
+async function deliver(by: Deliverer): Promise<void> {
+  await by.run();
+  await by.settled();
+}
+
+async function deliveriesOf({ webhook: { id } }: RevealedWebhook): Promise<readonly Delivery[]> {
+  const page = { limit: 100, afterId: undefined, status: undefined };
+  return (await service.deliveries(id, page, ROOT)).deliveries;
+}
+
+const eventOf = ({ body }: Received) => JSON.parse(body);
+const count = async (table: 'events' | 'webhook_deliveries') =>
+  Number(
+    (
+      await store.records.db
+        .selectFrom(table)
+        .select(({ fn }) => fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow()
+    ).total,
+  );
+
+describe('an event', () => {
+  it('is not written without a webhook', async () => {
+    const before = await count('events');
+    await makeKey();
+    expect(await count('events')).toBe(before);
+  });
+
+  it('of a change that is rolled back does not exist', async () => {
+    await webhook();
+    const before = await count('events');
+    const failing = store.records.unitOfWork.run(async () => {
+      await makeKey();
+      throw new Error('rolled back');
+    });
+    await expect(failing).rejects.toThrow('rolled back');
+    expect(await count('events')).toBe(before);
+  });
+
+  it('is sent once, signed as Standard Webhooks says, with the headers of the webhook', async () => {
+    const { secret } = await webhook({ headers: { authorization: 'Bearer of-the-receiver' } });
+    const keyId = await makeKey();
+    const by = deliverer();
+    await deliver(by);
+    await deliver(by);
+    expect(receiver.received).toHaveLength(1);
+    const [{ headers, body } = { headers: {}, body: '' }] = receiver.received;
+    expect(new StandardWebhook(secret).verify(body, headers)).toMatchObject({
+      ...{ source: SOURCE, type: 'tollgate.key.created', subject: keyId },
+    });
+    expect(headers).toMatchObject({
+      authorization: 'Bearer of-the-receiver',
+      'content-type': 'application/cloudevents+json',
+    });
+    expect(() => new StandardWebhook(secret).verify(body.replace('created', 'deleted'), headers)).toThrow();
+  });
+
+  it('is signed by both secrets while a rotation runs, and by the new one afterwards', async () => {
+    const first = await webhook();
+    const options = { graceMs: 60_000, principal: ROOT };
+    const { secret } = await service.rotate(first.webhook.id, options, change());
+    await makeKey();
+    const by = deliverer();
+    await deliver(by);
+    clock.advance(60_000);
+    await makeKey();
+    await deliver(by);
+    const verified = (secretOf: string, { headers, body }: Received): boolean => {
+      try {
+        return Boolean(new StandardWebhook(secretOf).verify(body, headers));
+      } catch {
+        return false;
+      }
+    };
+    expect(receiver.received.map((each) => [verified(first.secret, each), verified(secret, each)])).toEqual([
+      [true, true],
+      [false, true],
+    ]);
+  });
+
+  it('reaches only the webhooks that subscribe to its type and have only its tags', async () => {
+    const tagged = await webhook({ onlyTags: ['eu'] });
+    const plans = await webhook({ events: ['tollgate.plan.created'] });
+    await makeKey(['eu', 'paid']);
+    await makeKey(['us']);
+    await deliver(deliverer());
+    expect((await deliveriesOf(tagged)).map(({ status }) => status)).toEqual(['succeeded']);
+    expect(await deliveriesOf(plans)).toEqual([]);
+  });
+
+  it('from before the webhook was disabled is sent once it is enabled again, and none from meanwhile', async () => {
+    const made = await webhook();
+    await webhook({ events: ['tollgate.plan.created'] });
+    const before = await makeKey();
+    const set = (enabled: boolean) =>
+      service.update(made.webhook.id, { changes: { enabled }, principal: ROOT }, change());
+    await set(false);
+    await makeKey();
+    const by = deliverer();
+    await deliver(by);
+    expect(receiver.received).toEqual([]);
+    await set(true);
+    const after = await makeKey();
+    await deliver(by);
+    await deliver(by);
+    expect(receiver.received.map((each) => eventOf(each).subject).toSorted()).toEqual(
+      [before, after].toSorted(),
+    );
+  });
+
+  it('is not written while all webhooks are disabled', async () => {
+    await webhook({ enabled: false });
+    const before = await count('events');
+    await makeKey();
+    expect(await count('events')).toBe(before);
+  });
+
+  it('that the webhook does not subscribe to any more is cancelled', async () => {
+    const made = await webhook({ onlyTags: [] });
+    await makeKey(['us']);
+    receiver.respond = () => ({ status: 500 });
+    const by = deliverer();
+    await deliver(by);
+    const changes = { onlyTags: ['eu'] };
+    await service.update(made.webhook.id, { changes, principal: ROOT }, change());
+    clock.advance(DAY_MS);
+    await deliver(by);
+    expect(receiver.received).toHaveLength(1);
+    expect(await deliveriesOf(made)).toMatchObject([
+      { status: 'cancelled', attempts: [{ responseStatus: 500 }] },
+    ]);
+  });
+});
+
+describe('a delivery', () => {
+  it('that fails is tried ten times under one id, and can then be sent again', async () => {
+    const made = await webhook();
+    await makeKey();
+    receiver.respond = () => ({ status: 500 });
+    const by = deliverer();
+    for (let attempt = 0; attempt < 12; attempt += 1) {
+      await deliver(by);
+      // Longer than the longest pause; the webhook must not be failing for 5 days.
+      clock.advance(1.1 * DAY_MS);
+      await store.records.deliveries.noteHealth(made.webhook.id, false, clock.nowMs());
+    }
+    expect(receiver.received).toHaveLength(10);
+    expect(new Set(receiver.ids).size).toBe(1);
+    const [failed] = await deliveriesOf(made);
+    expect(failed).toMatchObject({ status: 'failed', tries: 10, nextAttemptAtMs: null });
+    receiver.respond = () => ({ status: 200 });
+    const ids = { webhookId: made.webhook.id, deliveryId: failed?.id ?? '' };
+    await service.resend(ids, ROOT, change());
+    await deliver(by);
+    expect(new Set(receiver.ids).size).toBe(1);
+    expect((await deliveriesOf(made)).map(({ status }) => status)).toEqual(['succeeded']);
+  });
+
+  it('waits as long as Retry-After asks, at most a day', async () => {
+    const made = await webhook();
+    await makeKey();
+    receiver.respond = () => ({ status: 503, headers: { 'retry-after': '1000000' } });
+    await deliver(deliverer());
+    const [delivery] = await deliveriesOf(made);
+    expect(delivery?.nextAttemptAtMs).toBe(clock.nowMs() + DAY_MS);
+  });
+
+  it('that gets 410 disables the webhook at once, which is an event', async () => {
+    const other = new Receiver();
+    await other.open();
+    const gone = await webhook();
+    await webhook({ url: other.url, events: ['tollgate.webhook.disabled'] });
+    await makeKey();
+    receiver.respond = () => ({ status: 410 });
+    const by = deliverer();
+    await deliver(by);
+    expect(await service.get(gone.webhook.id, ROOT)).toMatchObject({
+      enabled: false,
+      disabledReason: 'gone',
+    });
+    await makeKey();
+    await deliver(by);
+    expect(other.received.map((each) => eventOf(each).subject)).toEqual([gone.webhook.id]);
+    expect(receiver.received).toHaveLength(1);
+    other.close();
+  });
+
+  it('that fails when all have failed for 5 days disables the webhook', async () => {
+    const made = await webhook();
+    await makeKey();
+    receiver.respond = () => ({ status: 500 });
+    const by = deliverer();
+    await deliver(by);
+    clock.advance(5 * DAY_MS);
+    await deliver(by);
+    expect(await service.get(made.webhook.id, ROOT)).toMatchObject({
+      enabled: false,
+      disabledReason: 'failing',
+    });
+  });
+
+  it('to a slow endpoint holds up no other endpoint', async () => {
+    const slow = new Receiver();
+    await slow.open();
+    slow.respond = () => 'never';
+    await webhook({ url: slow.url });
+    const fast = await webhook();
+    for (let made = 0; made < 10; made += 1) await makeKey();
+    const by = deliverer();
+    await by.run();
+    await until(async () => receiver.received.length === 10);
+    expect(slow.received.length).toBeLessThanOrEqual(4);
+    await until(async () => (await deliveriesOf(fast)).every(({ status }) => status === 'succeeded'));
+    await by.stop();
+    slow.close();
+  });
+
+  it('is made by one replica, and by the next one once it has stopped', async () => {
+    await webhook();
+    await makeKey();
+    const [first, second] = [deliverer(), deliverer()];
+    await deliver(first);
+    await makeKey();
+    expect(await second.run()).toBe('another replica delivers');
+    expect(receiver.received).toHaveLength(1);
+    await first.stop();
+    await deliver(second);
+    expect(receiver.received.map((each) => eventOf(each).type)).toEqual([
+      'tollgate.key.created',
+      'tollgate.key.created',
+    ]);
+    expect(new Set(receiver.ids).size).toBe(2);
+  });
+
+  it('that was under way when its replica was killed is made again under its id', async () => {
+    await webhook();
+    await makeKey();
+    receiver.respond = () => 'never';
+    const killed = deliverer();
+    await killed.run();
+    await until(async () => receiver.received.length === 1);
+    // The lease of a killed replica ends by itself.
+    await store.records.db.deleteFrom('leases').execute();
+    receiver.respond = () => ({ status: 204 });
+    await deliver(deliverer());
+    expect(receiver.received).toHaveLength(2);
+    expect(new Set(receiver.ids).size).toBe(1);
+  });
+
+  it('of usage is a batch where the webhook wants batches', async () => {
+    const { secret } = await webhook({ events: ['tollgate.*'], batch: true });
+    const { last_event } = await store.records.db
+      .selectFrom('audit_log_ends')
+      .select('last_event')
+      .executeTakeFirstOrThrow();
+    const rows = Array.from({ length: 501 }, (_, index) => ({
+      ...{ sequence: last_event + index + 1, id: `usage-${index}`, type: 'tollgate.usage.hour' },
+      ...{ subject: 'key_1', at: new Date(clock.nowMs()), tags: [], data: '{}' },
+    }));
+    await store.records.db.insertInto('events').values(rows).execute();
+    await store.records.db
+      .updateTable('audit_log_ends')
+      .set({ last_event: last_event + 501 })
+      .execute();
+    await deliver(deliverer());
+    const batches = receiver.received.filter(
+      ({ headers }) => headers['content-type'] === 'application/cloudevents-batch+json',
+    );
+    expect(batches).toHaveLength(2);
+    const ids = batches.flatMap((each) => eventOf(each).map(({ id }: { id: string }) => id));
+    expect(new Set(ids).size).toBe(501);
+    for (const { headers, body } of batches) new StandardWebhook(secret).verify(body, headers);
+  });
+});
+
+describe('the secrets of a webhook', () => {
+  it('are encrypted anew under a new encryption key, and sign as before', async () => {
+    const { secret, webhook: made } = await webhook({ headers: { authorization: 'Bearer of-the-receiver' } });
+    await service.rotate(made.id, { graceMs: 60_000, principal: ROOT }, change());
+    const newKey = systemRandom.bytes(32);
+    const [before, both, after] = [[OLD_KEY], [newKey, OLD_KEY], [newKey]].map(
+      (keys) => new SecretVault(keys, systemRandom),
+    );
+    if (!before || !both || !after) throw new Error('there are three vaults');
+    expect(await rotateSealedWebhooks(store.records.webhooks, both)).toBe(1);
+    expect(await rotateSealedWebhooks(store.records.webhooks, both)).toBe(0);
+    const [stored] = await store.records.webhooks.after(undefined, 10);
+    if (stored === undefined) throw new Error('there is no webhook');
+    expect(openSecrets(stored, clock.nowMs(), after)).toEqual([expect.any(String), secret]);
+    expect(openHeaders(stored, after)).toEqual({ authorization: 'Bearer of-the-receiver' });
+    expect(() => openSecrets(stored, clock.nowMs(), before)).toThrow();
+  });
+
+  it('that can not be decrypted fail a delivery, which is tried again later, and are logged once', async () => {
+    const made = await webhook();
+    await makeKey();
+    await makeKey();
+    const logged = jest.fn();
+    const other = new SecretVault([systemRandom.bytes(32)], systemRandom);
+    const by = deliverer({ vault: other, log: pino({}, { write: logged }) });
+    await deliver(by);
+    await deliver(by);
+    expect(receiver.received).toEqual([]);
+    const attempts = [{ responseStatus: null, fault: 'unreadable_secret' }];
+    const failed = { status: 'pending', nextAttemptAtMs: expect.any(Number), attempts };
+    expect(await deliveriesOf(made)).toMatchObject([failed, failed]);
+    expect(logged).toHaveBeenCalledTimes(1);
+    clock.advance(10_000);
+    await by.stop();
+    await deliver(deliverer());
+    expect(receiver.received).toHaveLength(2);
+  });
+});
+
+describe('what was delivered', () => {
+  it('is removed after 7 days, and what was not considered by a webhook stays', async () => {
+    const made = await webhook();
+    await makeKey();
+    const by = deliverer();
+    await deliver(by);
+    expect(await deliveriesOf(made)).toHaveLength(1);
+    await makeKey();
+    clock.advance(8 * DAY_MS);
+    await by.trim();
+    expect(await deliveriesOf(made)).toEqual([]);
+    await deliver(by);
+    expect(receiver.received).toHaveLength(2);
+    await by.trim();
+    expect(await count('events')).toBe(0);
+  });
+
+  it('is removed with its webhook', async () => {
+    const made = await webhook();
+    await webhook({ events: ['tollgate.plan.*'] });
+    await makeKey();
+    const by = deliverer();
+    await deliver(by);
+    await service.remove(made.webhook.id, change());
+    await by.trim();
+    expect(await count('webhook_deliveries')).toBe(0);
+  });
+
+  it('is removed after 30 days where it failed', async () => {
+    const made = await webhook();
+    await makeKey();
+    const by = deliverer();
+    await deliver(by);
+    await store.records.db.updateTable('webhook_deliveries').set({ status: 'failed' }).execute();
+    clock.advance(29 * DAY_MS);
+    await by.trim();
+    expect(await deliveriesOf(made)).toHaveLength(1);
+    clock.advance(2 * DAY_MS);
+    await by.trim();
+    expect(await deliveriesOf(made)).toEqual([]);
+  });
+});

@@ -1,0 +1,186 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, BlockList, createServer as createTcpServer, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { AddressPolicy } from '../../src/events/delivery/address-policy.ts';
+import { DeliverySender } from '../../src/events/delivery/send-delivery.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+
+const NEVER = new AbortController().signal;
+const closings: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closings.splice(0)) close();
+});
+
+async function listening(server: Server | ReturnType<typeof createTcpServer>): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+async function receiver(respond: RequestListener): Promise<number> {
+  const server = createServer(respond);
+  closings.push(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return listening(server);
+}
+
+/** A sender that may reach this machine by any name. */
+function sender(timeoutMs?: number): DeliverySender {
+  const allowedNetworks = new BlockList();
+  allowedNetworks.addSubnet('127.0.0.0', 8, 'ipv4');
+  const policy = new AddressPolicy({ allowHttp: true, allowedNetworks }, async () => [
+    { address: '127.0.0.1', family: 4 },
+  ]);
+  return new DeliverySender(policy, systemClock, timeoutMs);
+}
+
+const outgoing = (port: number, headers = {}) => ({
+  url: new URL(`http://hooks.invalid:${port}/in`),
+  headers,
+  body: '{}',
+});
+
+describe('a request to a webhook', () => {
+  it('goes to the address that was checked, with the name in Host', async () => {
+    let host: string | undefined;
+    const port = await receiver((req, res) => {
+      host = req.headers.host;
+      res.writeHead(204).end();
+    });
+    const outcome = await sender().send(outgoing(port), NEVER);
+    expect(outcome).toMatchObject({ responseStatus: 204, fault: null });
+    expect(host).toBe(`hooks.invalid:${port}`);
+  });
+
+  it('looks its name up once: an address that changes after the check is not used', async () => {
+    const port = await receiver((_req, res) => void res.end());
+    const allowedNetworks = new BlockList();
+    allowedNetworks.addAddress('127.0.0.2');
+    const answers = ['127.0.0.2', '127.0.0.1'];
+    let lookUps = 0;
+    const policy = new AddressPolicy({ allowHttp: true, allowedNetworks }, async () => {
+      lookUps += 1;
+      return [{ address: answers.shift() ?? '127.0.0.1', family: 4 }];
+    });
+    // Nothing listens on the second loopback address: a connection to the first one would succeed.
+    const outcome = await new DeliverySender(policy, systemClock).send(outgoing(port), NEVER);
+    expect([outcome.responseStatus, outcome.fault, lookUps]).toEqual([null, 'connection_failed', 1]);
+  });
+
+  it('is not made to an address that is not allowed any more', async () => {
+    let requests = 0;
+    const port = await receiver((_req, res) => {
+      requests += 1;
+      res.end();
+    });
+    const policy = new AddressPolicy({ allowHttp: true, allowedNetworks: new BlockList() }, async () => [
+      { address: '127.0.0.1', family: 4 },
+    ]);
+    const direct = { ...outgoing(port), url: new URL(`http://127.0.0.1:${port}/`) };
+    const faults = [outgoing(port), direct].map((each) =>
+      new DeliverySender(policy, systemClock).send(each, NEVER),
+    );
+    expect((await Promise.all(faults)).map(({ fault }) => fault)).toEqual([
+      'address_not_allowed',
+      'address_not_allowed',
+    ]);
+    expect(requests).toBe(0);
+  });
+
+  it('follows no redirect', async () => {
+    const paths: (string | undefined)[] = [];
+    const port = await receiver((req, res) => {
+      paths.push(req.url);
+      res.writeHead(307, { location: '/elsewhere' }).end();
+    });
+    expect(await sender().send(outgoing(port), NEVER)).toMatchObject({ responseStatus: 307 });
+    expect(paths).toEqual(['/in']);
+  });
+
+  it('uses no proxy of the environment', async () => {
+    const port = await receiver((_req, res) => void res.writeHead(204).end());
+    const names = ['HTTP_PROXY', 'NODE_USE_ENV_PROXY'];
+    const before = names.map((name) => process.env[name]);
+    Object.assign(process.env, { HTTP_PROXY: 'http://127.0.0.1:1', NODE_USE_ENV_PROXY: '1' });
+    try {
+      expect(await sender().send(outgoing(port), NEVER)).toMatchObject({ responseStatus: 204 });
+    } finally {
+      for (const [index, name] of names.entries()) {
+        if (before[index] === undefined) delete process.env[name];
+        else process.env[name] = before[index];
+      }
+    }
+  });
+
+  it('reads little of a body that never ends, and ends the connection', async () => {
+    let hasClosed: () => void = () => {};
+    const closed = new Promise<void>((resolve) => {
+      hasClosed = resolve;
+    });
+    const port = await receiver((_req, res) => {
+      res.writeHead(200);
+      const write = (): void => {
+        while (!res.destroyed && res.write('x'.repeat(65_536)));
+      };
+      res.on('drain', write).on('close', hasClosed);
+      write();
+    });
+    expect(await sender().send(outgoing(port), NEVER)).toMatchObject({ responseStatus: 200 });
+    await closed;
+  });
+
+  it('has the status of a response whose body stays away', async () => {
+    const port = await receiver((_req, res) => {
+      res.writeHead(200);
+      res.write('x');
+    });
+    expect(await sender().send(outgoing(port), NEVER)).toMatchObject({ responseStatus: 200, fault: null });
+  });
+
+  it('does not decompress what it gets', async () => {
+    const bomb = gzipSync(Buffer.alloc(10_000_000));
+    const port = await receiver((_req, res) => {
+      res.writeHead(200, { 'content-encoding': 'gzip', 'content-length': bomb.length }).end(bomb);
+    });
+    expect(await sender().send(outgoing(port), NEVER)).toMatchObject({ responseStatus: 200 });
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['interim responses without end', 'HTTP/1.1 102 Processing\r\n\r\n'],
+    ['a head without end', 'HTTP/1.1 200 OK\r\nx: y'],
+  ])('times out at an endpoint that sends %s', async (_what, bytes) => {
+    const server = createTcpServer((socket: Socket) => {
+      socket.on('error', () => {}).write(bytes);
+      closings.push(() => socket.destroy());
+    });
+    closings.push(() => server.close());
+    const port = await listening(server);
+    const outcome = await sender(300).send(outgoing(port), NEVER);
+    expect(outcome).toMatchObject({ responseStatus: null, fault: 'timeout' });
+  });
+
+  it('fails at a response head that is too large', async () => {
+    const server = createTcpServer((socket: Socket) => {
+      socket.on('error', () => {}).write(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`);
+      closings.push(() => socket.destroy());
+    });
+    closings.push(() => server.close());
+    const outcome = await sender().send(outgoing(await listening(server)), NEVER);
+    expect(outcome).toMatchObject({ responseStatus: null, fault: 'connection_failed' });
+  });
+
+  it.each(['a\r\nx: y', 'a\nb', 'a\0b'])('is not made with the header value %j', async (value) => {
+    let requests = 0;
+    const port = await receiver((_req, res) => {
+      requests += 1;
+      res.end();
+    });
+    const outcome = await sender().send(outgoing(port, { authorization: value }), NEVER);
+    expect([outcome.fault, requests]).toEqual(['invalid_request', 0]);
+  });
+});

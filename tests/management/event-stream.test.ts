@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ROOT_TOKEN, startManagement, type TestManagement } from './start-management.ts';
+
+let management: TestManagement;
+let url: string;
+beforeAll(async () => {
+  management = await startManagement();
+  url = `http://127.0.0.1:${await management.listen()}`;
+});
+afterAll(() => management.stop());
+
+interface Message {
+  readonly id: string;
+  readonly event: { readonly type: string; readonly subject: string };
+}
+
+/** An open stream. */
+class Stream {
+  readonly status: number;
+  readonly contentType: string | null;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  readonly #abort: AbortController;
+  #text = '';
+
+  private constructor(response: Response, abort: AbortController) {
+    this.status = response.status;
+    this.contentType = response.headers.get('content-type');
+    this.#reader = response.body?.getReader();
+    this.#abort = abort;
+  }
+
+  static async open(query = '', secret = ROOT_TOKEN, headers: Record<string, string> = {}): Promise<Stream> {
+    const abort = new AbortController();
+    const response = await fetch(`${url}/tollgate/events${query}`, {
+      headers: { authorization: `Bearer ${secret}`, ...headers },
+      signal: abort.signal,
+    });
+    return new Stream(response, abort);
+  }
+
+  /** The next message; undefined if the stream has ended. */
+  async next(): Promise<Message | undefined> {
+    for (;;) {
+      const end = this.#text.indexOf('\n\n');
+      if (end >= 0) {
+        const block = this.#text.slice(0, end);
+        this.#text = this.#text.slice(end + 2);
+        const found = /^id: (\d+)\ndata: (.*)$/.exec(block);
+        if (found) return { id: found[1] ?? '', event: JSON.parse(found[2] ?? '') };
+        continue;
+      }
+      const { done, value } = (await this.#reader?.read()) ?? { done: true, value: undefined };
+      if (done) return undefined;
+      this.#text += new TextDecoder().decode(value);
+    }
+  }
+
+  close(): void {
+    this.#abort.abort();
+  }
+}
+
+describe('the stream of events', () => {
+  it('has what happens from now on, and goes on after Last-Event-ID', async () => {
+    const before = await management.createKey();
+    const stream = await Stream.open('?type=tollgate.key.*');
+    expect([stream.status, stream.contentType]).toEqual([200, 'text/event-stream; charset=utf-8']);
+    const [first, second] = [await management.createKey(), await management.createKey()];
+    const [one, two] = [await stream.next(), await stream.next()];
+    expect([one, two].map((message) => message?.event.subject)).toEqual([first.id, second.id]);
+    expect([first.id, second.id]).not.toContain(before.id);
+    stream.close();
+    const third = await management.createKey();
+    const again = await Stream.open('?type=tollgate.key.*', ROOT_TOKEN, { 'last-event-id': one?.id ?? '' });
+    const resumed = [await again.next(), await again.next()];
+    expect(resumed.map((message) => message?.event.subject)).toEqual([second.id, third.id]);
+    again.close();
+  });
+
+  it('has only the types and tags that the token may hear', async () => {
+    const { secret } = await management.createToken({
+      ...{ name: 'hears keys', scopes: ['webhooks:read', 'keys:read'], onlyTags: ['eu'] },
+    });
+    const stream = await Stream.open('', secret);
+    await management.createToken({ name: 'unheard', onlyTags: ['eu'] });
+    await management.createKey('unheard');
+    const heard = { name: 'heard', tags: ['eu'] };
+    const { body } = await management.send('post', '/consumer-api-key/create', heard).expect(201);
+    expect((await stream.next())?.event).toMatchObject({ type: 'tollgate.key.created', subject: body.id });
+    stream.close();
+  });
+
+  it('is not opened for a type that the token may not hear, or that is unknown', async () => {
+    const { secret } = await management.createToken({ scopes: ['webhooks:read', 'keys:read'] });
+    expect((await Stream.open('?type=tollgate.admin_token.*', secret)).status).toBe(403);
+    expect((await Stream.open('?type=tollgate.nothing')).status).toBe(400);
+    await management.bare('get', '/tollgate/events').expect(401);
+  });
+
+  it('ends with the token', async () => {
+    const token = await management.createToken({ scopes: ['webhooks:read', 'keys:read'] });
+    const stream = await Stream.open('', token.secret);
+    await management.send('delete', `/tollgate/admin-token/${token.adminTokenId}`).expect(200);
+    await management.createKey('after the end');
+    expect(await stream.next()).toBeUndefined();
+  });
+});
