@@ -10,7 +10,7 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json vite.config.ts ./
 COPY src/client ./src/client
 COPY src/paths ./src/paths
-COPY src/limiter/limit.ts ./src/limiter/
+COPY src/limiter/request-limits.ts ./src/limiter/
 COPY src/console ./src/console
 RUN npm run build:console
 

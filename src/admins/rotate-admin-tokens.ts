@@ -1,4 +1,4 @@
-import type { RotationReport } from '../keys/secrets/rotate-encryption-key.ts';
+import type { RotationReport } from '../keys/secrets/rotate-sealed-keys.ts';
 import type { SecretVault } from '../keys/secrets/secret-vault.ts';
 import type { StoredTokenSecret } from './admin-token-repository.ts';
 

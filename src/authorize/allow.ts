@@ -1,6 +1,6 @@
 import { headerLine } from '../http/node-internals.ts';
 import type { KeyEntry } from '../keys/cache/key-entry.ts';
-import { customerOf } from '../limiter/limit.ts';
+import { customerOf } from '../limiter/request-limits.ts';
 import type { Step } from '../proxy/exchange.ts';
 
 /** The last step: tells the gateway that it may forward the request, with the fields that it passes on to its backend. */

@@ -5,7 +5,7 @@ import type { ErrorResponse } from '../http/errors/error-responses.ts';
 import type { RequestTarget } from '../http/parsed-request.ts';
 import type { KeySnapshot } from '../keys/consumer-key.ts';
 import type { KeyVerifier, Verdict, VerifiedRequest, VerifyingClient } from '../keys/key-verifier.ts';
-import { customerOf } from '../limiter/limit.ts';
+import { customerOf } from '../limiter/request-limits.ts';
 import type { Step } from '../proxy/exchange.ts';
 import type { ProxyOptions } from '../proxy/proxy-options.ts';
 import { authenticate, type KeySource } from '../proxy/steps/authenticate.ts';

@@ -3,7 +3,7 @@ import type { ErrorResponse } from '../http/errors/error-responses.ts';
 import type { RawHeadResponse } from '../http/node-internals.ts';
 import type { ParsedRequest, RequestTarget } from '../http/parsed-request.ts';
 import type { VerifiedRequest } from '../keys/key-verifier.ts';
-import type { RequestCost, RequestLimits } from '../limiter/limit.ts';
+import type { RequestCost, RequestLimits } from '../limiter/request-limits.ts';
 import type { Outcome } from '../observability/outcomes.ts';
 import { Exchange, type Step } from '../proxy/exchange.ts';
 

@@ -1,7 +1,7 @@
 import type { RootCommand } from '@bomb.sh/tab';
 import tab from '@bomb.sh/tab/commander';
 import { bodyOf, createManagementClient, type ManagementClient } from '../client/management-client.ts';
-import { readConnection } from './api/connection.ts';
+import { readConnection } from './api/choose-gateway.ts';
 import { contextsFile, readContexts } from './api/contexts-file.ts';
 import { createProgram } from './program.ts';
 import type { Terminal } from './terminal.ts';

@@ -1,4 +1,5 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
+import { SUGGESTED_GRACE_SECONDS } from '../client/suggested-grace.ts';
 import type { Clock } from '../platform/clock.ts';
 import { EXACT_NUMBER_RULE, inexactNumberIn } from '../platform/text/exact-numbers.ts';
 import { fieldName } from '../platform/text/field-name.ts';
@@ -57,6 +58,13 @@ export function seconds(text: string): number {
   const ms = durationMs(text);
   if (ms !== undefined) return ms / 1000;
   throw new InvalidArgumentError('It must be a length of time like 90s, 15m, 24h or 7d.');
+}
+
+/** `--grace`, which the interface demands: without it the command sends what the console suggests, too. */
+export function graceOption(): Option {
+  return new Option('--grace <time>', 'how long the previous secret stays valid: 1h, 24h, 7d, or 0s')
+    .argParser(seconds)
+    .default(SUGGESTED_GRACE_SECONDS, '24h');
 }
 
 /** An instant as the interface accepts it. A duration counts from now, into the past or the future; other text is unchanged. */

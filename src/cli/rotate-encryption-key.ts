@@ -5,7 +5,7 @@ import { openRecordStore, recordsDirectory } from '../app/stores/open-stores.ts'
 import { InvalidSettings, type RecordSettings, readRotationSettings } from '../config/settings.ts';
 import { rotateSealedWebhooks } from '../events/rotate-sealed-webhooks.ts';
 import { rotateSealedResponses } from '../idempotency/rotate-sealed-responses.ts';
-import { rotateEncryptionKey } from '../keys/secrets/rotate-encryption-key.ts';
+import { rotateEncryptionKey } from '../keys/secrets/rotate-sealed-keys.ts';
 import { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';

@@ -7,7 +7,7 @@ import { faultKind, faultSentence } from './api/fault-kind.ts';
 import { createGatewayClient } from './api/gateway-client.ts';
 import { pollAfter } from './api/live.ts';
 import { createQueryClient } from './api/query-client.ts';
-import type { SessionStore } from './api/session.ts';
+import type { SessionStore } from './api/session-store.ts';
 import { Button, ButtonLink } from './components/forms/button.tsx';
 import { EmptyState } from './components/states/empty-state.tsx';
 import { Notice } from './components/states/notice.tsx';

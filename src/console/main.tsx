@@ -1,7 +1,7 @@
 import './styles/base.css';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { SessionStore } from './api/session.ts';
+import { SessionStore } from './api/session-store.ts';
 import { App } from './app.tsx';
 import { applyTheme, storedTheme } from './shell/theme.ts';
 

@@ -1,5 +1,5 @@
-import type { RequestLimits } from '../limiter/limit.ts';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
+import type { RequestLimits } from '../limiter/request-limits.ts';
 import type { KeyRestrictions } from './key-restrictions.ts';
 
 /** What an administrator may let the consumer of a key do. */

@@ -1,4 +1,4 @@
-import type { DecidedWindow } from '../limiter/limit.ts';
+import type { DecidedWindow } from '../limiter/request-limits.ts';
 import type { KeySnapshot } from './consumer-key.ts';
 
 /** A request of a consumer, as a service describes it that is no HTTP server or is behind none of ours. */

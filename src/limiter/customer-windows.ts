@@ -1,4 +1,4 @@
-import type { Limit } from './limit.ts';
+import type { Limit } from './request-limits.ts';
 
 /** Most open windows of customers for a key. Further customers share one for each limit, so that made-up ids can't fill the store. */
 export const MAX_CUSTOMER_WINDOWS = 10_000;

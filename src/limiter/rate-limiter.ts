@@ -1,4 +1,4 @@
-import type { DecidedWindow, Limit } from './limit.ts';
+import type { DecidedWindow, Limit } from './request-limits.ts';
 
 /** What a replica knows about a key and a request for a decision. */
 export interface LimitSubject {

@@ -1,4 +1,4 @@
-import type { DecidedWindow, Limit } from './limit.ts';
+import type { DecidedWindow, Limit } from './request-limits.ts';
 
 /** The windows of some limits of a key, for one customer. */
 export interface CounterSubject {

@@ -19,7 +19,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { RecordState } from '../platform/precondition.ts';
 import type { UsageSeries } from '../usage/series/usage-series.ts';
-import type { UsageReader } from '../usage/usage.ts';
+import type { UsageReader } from '../usage/usage-counts.ts';
 import { entityTag } from './entity-tag.ts';
 import type { HeaderName } from './openapi/headers.ts';
 import type { SystemStatus } from './system/system-report.ts';
@@ -126,8 +126,8 @@ export class Reply {
 /** A JSON schema of a response or of a part of it. */
 export type ResponseSchema = Readonly<Record<string, unknown>>;
 
-/** The definition of an endpoint: for its route, the check of its body, its response and its documentation. */
-export interface EndpointDefinition<Body> {
+/** An endpoint: for its route, the check of its body, its response and its documentation. `Body` is what `body` lets through. */
+export interface Endpoint<Body = unknown> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** Has at most two parameters, in braces as in OpenAPI. */
   readonly path: string;
@@ -170,22 +170,8 @@ export interface EndpointDefinition<Body> {
   readonly errors: readonly ErrorCode[];
   /**
    * Resolves with a body as `response` describes it, a `Reply` with such a body, or a `StreamedText`. Rejects with an error of the
-   * catalogue.
+   * catalogue. A method and not a property, so that endpoints with different bodies fit into one list: the app calls it only with a body that
+   * matches the schema.
    */
-  readonly handle: (call: Call<Body>, services: ManagementServices) => Promise<object>;
-}
-
-/** An endpoint as the app mounts it, without the type of its body. */
-export type Endpoint = EndpointDefinition<unknown>;
-
-/**
- * Makes an endpoint whose handler gets its body as `Body`. That is safe because the app calls the handler only with a body that matches
- * the schema. The schema and the type are written together and must agree.
- */
-export function endpoint<Body = unknown>(definition: EndpointDefinition<Body>): Endpoint {
-  const { handle } = definition;
-  return {
-    ...definition,
-    handle: (call, services) => handle({ ...call, body: call.body as Body }, services),
-  };
+  handle(call: Call<Body>, services: ManagementServices): Promise<object>;
 }

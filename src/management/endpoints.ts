@@ -1,4 +1,4 @@
-import { listAuditLog, verifyAuditLog } from './audit/audit-log.ts';
+import { listAuditLog, verifyAuditLog } from './audit/read-audit-log.ts';
 import { applyConfiguration, diffConfiguration } from './config/apply-configuration.ts';
 import { exportConfiguration } from './config/export-configuration.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -6,9 +6,9 @@ import { showConsumerKey } from './keys/consumer-key-detail.ts';
 import { createConsumerKey, deleteConsumerKey, updateConsumerKey } from './keys/consumer-keys.ts';
 import { findConsumerKey } from './keys/find-key.ts';
 import { importConsumerKeys } from './keys/import-keys.ts';
-import { grantKeyLimits, resetKeyLimits, showKeyLimits } from './keys/key-limits.ts';
-import { listConsumerKeys } from './keys/key-list.ts';
-import { endConsumerKeyRotation, rotateConsumerKey } from './keys/key-rotation.ts';
+import { listConsumerKeys } from './keys/list-keys.ts';
+import { grantKeyLimits, resetKeyLimits, showKeyLimits } from './keys/live-counters.ts';
+import { endConsumerKeyRotation, rotateConsumerKey } from './keys/rotate-key.ts';
 import { tryConsumerKey, verifySecret } from './keys/verify-key.ts';
 import { openApiEndpoint } from './openapi/show-openapi.ts';
 import { applyRateLimit } from './plans/plan-bindings.ts';
@@ -31,7 +31,7 @@ import {
   updateAdminToken,
 } from './tokens/admin-tokens.ts';
 import { showWhoami } from './tokens/whoami.ts';
-import { showKeyUsage, showUsage } from './usage/usage.ts';
+import { showKeyUsage, showUsage } from './usage/show-usage.ts';
 import { listDeliveries, resendDelivery, testWebhook } from './webhooks/deliveries.ts';
 import { streamEvents } from './webhooks/stream-events.ts';
 import {

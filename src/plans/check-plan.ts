@@ -1,5 +1,5 @@
 import { type FieldFault, InvalidBody } from '../errors.ts';
-import { MAIN_LIMIT_ID } from '../limiter/limit.ts';
+import { MAIN_LIMIT_ID } from '../limiter/request-limits.ts';
 import { ANY_SEGMENT, type PathPattern, parsePathPattern } from '../paths/path-pattern.ts';
 import type { AdditionalLimit, PlanCost, PlanTerms } from './plan.ts';
 

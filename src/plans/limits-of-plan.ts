@@ -1,6 +1,12 @@
-import { type CostRule, type Limit, type LimitRule, MAIN_LIMIT_ID, RequestLimits } from '../limiter/limit.ts';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import { parsePeriod } from '../limiter/period.ts';
+import {
+  type CostRule,
+  type Limit,
+  type LimitRule,
+  MAIN_LIMIT_ID,
+  RequestLimits,
+} from '../limiter/request-limits.ts';
 import type { PathCase } from '../paths/path-readings.ts';
 import type { AdditionalLimit, PlanCost, PlanTerms } from './plan.ts';
 

@@ -1,5 +1,5 @@
-import type { RequestLimits } from '../limiter/limit.ts';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
+import type { RequestLimits } from '../limiter/request-limits.ts';
 import type { PathCase } from '../paths/path-readings.ts';
 import { BoundedCache } from '../platform/bounded-cache.ts';
 import { limitsOfPlan } from './limits-of-plan.ts';

@@ -1,4 +1,4 @@
-import type { LimitMode, LimitScope } from '../limiter/limit.ts';
+import type { LimitMode, LimitScope } from '../limiter/request-limits.ts';
 import type { PathPattern } from '../paths/path-pattern.ts';
 
 /** A rate limit plan: how much the requests of a key may cost in one window, or in several at once. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { BackendPlace } from '../backend/pool/places.ts';
+import type { ReservedPlace } from '../backend/pool/places.ts';
 import { type ErrorCode, InternalError, TollgateError } from '../errors.ts';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { closeAfterResponse, hasMuchToSend } from '../http/connections/unread-body.ts';
@@ -8,8 +8,8 @@ import { sendErrorWithLines } from '../http/errors/send-error.ts';
 import { headerLine, type RawHeadResponse } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { KeyEntry } from '../keys/cache/key-entry.ts';
-import type { RequestCost, RequestLimits } from '../limiter/limit.ts';
 import type { Decision, LimitSubject } from '../limiter/rate-limiter.ts';
+import type { RequestCost, RequestLimits } from '../limiter/request-limits.ts';
 import { type Outcome, outcomeOfError } from '../observability/outcomes.ts';
 import type { RequestTrace } from '../observability/tracing.ts';
 import { otherReadings, type PathCase } from '../paths/path-readings.ts';
@@ -63,7 +63,7 @@ export class Exchange {
   /** CORS header lines of the response. */
   corsLines = '';
   /** The reserved place with the backend, until the backend call uses it. */
-  place: BackendPlace | undefined = undefined;
+  place: ReservedPlace | undefined = undefined;
   /** When the request was sent to the backend, by the monotonic clock; null = never. */
   forwardedAtMs: number | null = null;
   /** How often the request was sent to the backend. */

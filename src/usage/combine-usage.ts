@@ -1,6 +1,6 @@
 import { capNames, MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './cap-names.ts';
 import type { UsageBatch } from './live-usage.ts';
-import type { CustomerUsage, EndpointUsage, KeyTotals, KeyUsage, UsageCounts } from './usage.ts';
+import type { CustomerUsage, EndpointUsage, KeyTotals, KeyUsage, UsageCounts } from './usage-counts.ts';
 import type { KeyHistory } from './usage-history.ts';
 import { addCounts, addUnder, type Counts, noCounts, totalsOf, type UsageSlice } from './usage-slice.ts';
 

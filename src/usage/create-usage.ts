@@ -5,8 +5,8 @@ import type { Random } from '../platform/random.ts';
 import type { LiveUsage } from './live-usage.ts';
 import { LiveUsageWriter, LONGEST_RETRY_MS, WRITE_EVERY_MS, type WriterStats } from './live-usage-writer.ts';
 import { StoredUsage } from './stored-usage.ts';
-import type { UsageReader } from './usage.ts';
 import { UsageBuffer, type UsageRecorder } from './usage-buffer.ts';
+import type { UsageReader } from './usage-counts.ts';
 import { type FlusherStats, SPREAD, UNSHARED_FLUSH_MS, UsageFlusher } from './usage-flusher.ts';
 import type { UsageHistory } from './usage-history.ts';
 

@@ -1,7 +1,7 @@
 import { combineTotals, combineUsage } from './combine-usage.ts';
 import type { LiveUsage } from './live-usage.ts';
 import { shardOf } from './shards.ts';
-import type { KeyTotals, KeyUsage, UsageReader } from './usage.ts';
+import type { KeyTotals, KeyUsage, UsageReader } from './usage-counts.ts';
 import type { KeptTotals, UsageHistory } from './usage-history.ts';
 import { noCounts } from './usage-slice.ts';
 

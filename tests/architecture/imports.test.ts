@@ -216,7 +216,7 @@ describe('the folders of src', () => {
       (file) =>
         folderOf(file) !== 'platform' &&
         // The browser's: the console imports nothing of the gateway.
-        file !== 'console/format/clock.ts' &&
+        file !== 'console/format/now.ts' &&
         system.test(readFileSync(join(source, file), 'utf8')),
     );
     expect(takers).toEqual([]);

@@ -7,7 +7,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
-import { closeRedis, connectRedis, type RedisConnection } from '../../src/storage/redis/connection.ts';
+import { closeRedis, connectRedis, type RedisConnection } from '../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
 import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';

@@ -11,7 +11,7 @@ import { diagnose } from '../../src/app/diagnosis/diagnose.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { REPLICAS_KEY, replicaKey } from '../../src/storage/redis/key-names.ts';
+import { REPLICAS_KEY, replicaKey } from '../../src/storage/redis/redis-key-names.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';

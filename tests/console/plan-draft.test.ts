@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { changedFields, planDifferences } from '../../src/console/pages/plans/editor/plan-difference.ts';
 import { draftOf, EMPTY_PLAN, readDraft, termsOf } from '../../src/console/pages/plans/editor/plan-draft.ts';
-import type { Plan } from '../../src/console/pages/plans/plan.ts';
+import type { Plan } from '../../src/console/pages/plans/plan-types.ts';
 
 const PLAN: Plan = {
   rateLimitId: 'gold',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { canonicalHint, tryRequest } from '../../src/console/pages/plans/editor/tried-request.ts';
-import type { PlanTerms } from '../../src/console/pages/plans/plan.ts';
+import type { PlanTerms } from '../../src/console/pages/plans/plan-types.ts';
 
 const TERMS: PlanTerms = {
   description: '',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { UsageSeries } from '../../src/console/api/usage-series.ts';
+import type { UsageSeries } from '../../src/console/api/read-usage-series.ts';
 import { bucketsOf } from '../../src/console/pages/usage/buckets.ts';
 import { readView, spanBefore, spanOf } from '../../src/console/pages/usage/usage-view.ts';
 

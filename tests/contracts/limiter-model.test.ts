@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { customerWindowName } from '../../src/limiter/customer-windows.ts';
-import { type Limit, limitAt } from '../../src/limiter/limit.ts';
 import { windowEndMs } from '../../src/limiter/period.ts';
 import type { Decision } from '../../src/limiter/rate-limiter.ts';
+import { type Limit, limitAt } from '../../src/limiter/request-limits.ts';
 import {
   decide,
   LIMITER_STORES,

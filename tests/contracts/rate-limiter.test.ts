@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { DecidedWindow } from '../../src/limiter/limit.ts';
 import { windowEndMs } from '../../src/limiter/period.ts';
 import type { CountedDecision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
+import type { DecidedWindow } from '../../src/limiter/request-limits.ts';
 import {
   decide,
   type FlatDecision,

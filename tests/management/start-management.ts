@@ -11,7 +11,7 @@ import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import type { SystemReport } from '../../src/management/system/system-report.ts';
 import type { PublicServer } from '../../src/server/public-server.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
-import type { KeyUsage, UsageReader } from '../../src/usage/usage.ts';
+import type { KeyUsage, UsageReader } from '../../src/usage/usage-counts.ts';
 import { InProcessGateway } from '../support/in-process-gateway.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createPostgresRecords } from '../support/records.ts';

@@ -144,7 +144,7 @@ export const AREAS: readonly Area[] = [
     name: 'import and configuration',
     files: [
       'src/keys/key-imports.ts',
-      'src/storage/postgres/keys/import-keys.ts',
+      'src/storage/postgres/keys/write-imported-keys.ts',
       'src/desired-state/{changes-of-difference,desired-state-service,difference,new-managed-keys}.ts',
     ],
     tests: [

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { windowKey } from '../../src/storage/redis/key-names.ts';
+import { windowKey } from '../../src/storage/redis/redis-key-names.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 

@@ -6,7 +6,7 @@ import { createUsage, type Usage } from '../../src/usage/create-usage.ts';
 import type { LiveUsage } from '../../src/usage/live-usage.ts';
 import { shardOf } from '../../src/usage/shards.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
-import type { KeyUsage } from '../../src/usage/usage.ts';
+import type { KeyUsage } from '../../src/usage/usage-counts.ts';
 import { until } from '../support/until.ts';
 import { requestOfMix } from './support/request-mix.ts';
 import { manyNames, sliceOf } from './support/sample-usage.ts';

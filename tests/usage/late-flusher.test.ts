@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { redisUrl } from '../../src/config/redis-url.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { closeRedis, connectRedis } from '../../src/storage/redis/connection.ts';
+import { closeRedis, connectRedis } from '../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
 import { shardOf } from '../../src/usage/shards.ts';
 import { until } from '../support/until.ts';

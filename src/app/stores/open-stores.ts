@@ -9,8 +9,8 @@ import { openEmbeddedRecords } from '../../storage/embedded/open-embedded-record
 import { failureReason } from '../../storage/failure-reason.ts';
 import { openRecords, type Records } from '../../storage/postgres/open-records.ts';
 import { POSTGRES_CONNECTIONS } from '../../storage/postgres/postgres-connection.ts';
-import type { RedisAddress } from '../../storage/redis/connection.ts';
 import { type OpenRedis, openRedis } from '../../storage/redis/open-redis.ts';
+import type { RedisAddress } from '../../storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../storage/redis/usage/redis-live-usage.ts';
 import { type Counting, countInProcess } from './counting.ts';
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { BackendConnection, type ConnectionOwner } from '../connection.ts';
 import { BackendConnector, type BackendOptions } from '../connector.ts';
-import type { BackendConnections, BackendJob, BackendPlace, NoPlace, Ticket } from './places.ts';
+import type { BackendConnections, BackendJob, NoPlace, ReservedPlace, Ticket } from './places.ts';
 
 /** Most connections, in all and for one fairness key. */
 export interface DedicatedConnectionsOptions extends BackendOptions {
@@ -34,7 +34,7 @@ export class DedicatedConnections implements BackendConnections {
     return this.#taken;
   }
 
-  reserve(fairnessKey: string): BackendPlace | NoPlace {
+  reserve(fairnessKey: string): ReservedPlace | NoPlace {
     const { connections, connectionsPerKey } = this.#options;
     const takenByKey = this.#takenByKey.get(fairnessKey) ?? 0;
     if (this.#taken >= connections) return 'full';

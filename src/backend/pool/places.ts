@@ -18,7 +18,7 @@ export interface Ticket {
 }
 
 /** Room for one request, with the backend or in the queue for it. Exactly one of the two methods must be called, once. */
-export interface BackendPlace {
+export interface ReservedPlace {
   /** Uses the place: the job begins now or later. `nowMs` is the time by the monotonic clock. */
   request(job: BackendJob, nowMs: number): Ticket;
   /** Gives the place back unused. */
@@ -31,7 +31,7 @@ export type NoPlace = 'full' | 'key_full';
 /** Where connections to the backend come from. */
 export interface BackendConnections {
   /** Takes a place. Requests with the same fairness key (any string) share one part of the places. */
-  reserve(fairnessKey: string): BackendPlace | NoPlace;
+  reserve(fairnessKey: string): ReservedPlace | NoPlace;
   /** Connections made since the start. */
   readonly connects: number;
   /** Closes all connections: requests in progress fail, waiting ones never begin. */
@@ -166,7 +166,7 @@ export interface PlaceKeeper {
 }
 
 /** The places of one fairness key. All of its requests share the object: each holds one place of it. */
-export class PooledKeyQueue extends KeyQueue<PooledTicket> implements BackendPlace {
+export class PooledKeyQueue extends KeyQueue<PooledTicket> implements ReservedPlace {
   readonly #pool: PlaceKeeper;
 
   constructor(pool: PlaceKeeper, key: string) {

@@ -4,7 +4,6 @@ import {
   AfterPollQueue,
   type BackendConnections,
   type BackendJob,
-  type BackendPlace,
   FairQueue,
   type NoPlace,
   type PlaceKeeper,
@@ -12,6 +11,7 @@ import {
   PooledKeyQueue,
   type PooledTicket,
   type Reservation,
+  type ReservedPlace,
 } from './places.ts';
 
 /** How many connections there are, and how many requests may wait for one. */
@@ -89,7 +89,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
     return this.#connector.opened;
   }
 
-  reserve(fairnessKey: string): BackendPlace | NoPlace {
+  reserve(fairnessKey: string): ReservedPlace | NoPlace {
     const { connections } = this.#options;
     let keyQueue = this.#keyQueues.get(fairnessKey);
     if (this.#taken >= connections + this.#mostWaiting) return 'full';

@@ -5,7 +5,7 @@ import { CommandFault } from '../command-fault.ts';
 import { wholeNumber } from '../option-values.ts';
 import { Output, type OutputOptions, writesData } from '../output/output.ts';
 import type { Terminal } from '../terminal.ts';
-import { type ConnectionOptions, readConnection } from './connection.ts';
+import { type ConnectionOptions, readConnection } from './choose-gateway.ts';
 import { DEFAULT_RETRIES, retryingFetch } from './retrying-fetch.ts';
 
 /** The tools of a command that uses the management interface. */

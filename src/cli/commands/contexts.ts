@@ -1,7 +1,7 @@
 import { bodyOf, createManagementClient } from '../../client/management-client.ts';
 import { ManagementFault } from '../../client/management-fault.ts';
 import { askSecret } from '../api/ask-secret.ts';
-import { checkedUrl, tokenOfFile } from '../api/connection.ts';
+import { checkedUrl, tokenOfFile } from '../api/choose-gateway.ts';
 import { contextsFile, readContexts, writeContexts } from '../api/contexts-file.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../api/confirmation.ts';
-import { keyIdOf } from '../api/key-names.ts';
+import { keyIdOf } from '../api/key-by-name.ts';
 import { audited, managed } from '../api/session.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type ConnectionOptions, gatewayUrl } from '../api/connection.ts';
+import { type ConnectionOptions, gatewayUrl } from '../api/choose-gateway.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
 

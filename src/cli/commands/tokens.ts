@@ -9,7 +9,7 @@ import { keepSecret, makesSecret, type SecretFileOptions } from '../api/secret-f
 import { audited, managed } from '../api/session.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
-import { collect, instant, seconds } from '../option-values.ts';
+import { collect, graceOption, instant } from '../option-values.ts';
 import type { Listing } from '../output/columns.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -126,7 +126,7 @@ function declareRotate(tokens: Command, terminal: Terminal): void {
       'Gives a token a new secret, which is shown this once. The previous one stays valid for as long as --grace says.',
     )
     .argument('<token>', 'id or name')
-    .requiredOption('--grace <time>', 'how long the previous secret stays valid: 1h, 24h, 7d, or 0s', seconds)
+    .addOption(graceOption())
     .addHelpText(
       'after',
       '\nExample:\n  tollgate tokens rotate deploy --grace 1h --secret-file deploy-token',

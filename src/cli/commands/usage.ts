@@ -1,7 +1,7 @@
 import { bodyOf } from '../../client/management-client.ts';
 import { managed } from '../api/session.ts';
 import type { Declare } from '../declare.ts';
-import { type UsageOptions, usageOptions, usageQuery, writeUsage } from './usage-series.ts';
+import { type UsageOptions, usageOptions, usageQuery, writeUsage } from './usage-listing.ts';
 
 interface AllUsageOptions extends UsageOptions {
   readonly tag?: string;

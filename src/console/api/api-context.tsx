@@ -1,7 +1,7 @@
 import { createContext, use } from 'react';
 import type { components } from '../../client/management-api.ts';
 import type { ManagementClient } from '../../client/management-client.ts';
-import type { SessionStore } from './session.ts';
+import type { SessionStore } from './session-store.ts';
 
 type Whoami = components['schemas']['Whoami'];
 export type Scope = Whoami['scopes'][number];

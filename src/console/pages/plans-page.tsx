@@ -13,7 +13,7 @@ import { StatusBadge } from '../components/text/status-badge.tsx';
 import { counted } from '../format/numbers.ts';
 import { CreatePlan } from './plans/editor/create-plan.tsx';
 import { planWords } from './plans/limit-words.ts';
-import type { ListedPlan } from './plans/plan.ts';
+import type { ListedPlan } from './plans/plan-types.ts';
 import styles from './plans/plans.module.css';
 
 /** All plans, with their limits and the number of their keys. */

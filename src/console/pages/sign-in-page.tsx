@@ -2,7 +2,7 @@ import { type FormEvent, useState } from 'react';
 import { bodyOf } from '../../client/management-client.ts';
 import { faultKind, faultSentence } from '../api/fault-kind.ts';
 import { createGatewayClient } from '../api/gateway-client.ts';
-import type { SessionStore, SignedOutReason } from '../api/session.ts';
+import type { SessionStore, SignedOutReason } from '../api/session-store.ts';
 import { Button } from '../components/forms/button.tsx';
 import { Checkbox, TextField } from '../components/forms/field.tsx';
 import { Notice } from '../components/states/notice.tsx';

@@ -11,13 +11,13 @@ import { EmptyState } from '../components/states/empty-state.tsx';
 import { NoScope } from '../components/states/live-state.tsx';
 import { RelativeTime } from '../components/text/relative-time.tsx';
 import { StatusBadge } from '../components/text/status-badge.tsx';
-import { now } from '../format/clock.ts';
-import type { AdminToken } from './tokens/admin-token.ts';
+import { now } from '../format/now.ts';
 import { CreateToken } from './tokens/create-token.tsx';
 import { EditToken } from './tokens/edit-token.tsx';
 import { RevokeToken } from './tokens/revoke-token.tsx';
 import { RotateToken } from './tokens/rotate-token.tsx';
-import { scopeWords } from './tokens/scopes.ts';
+import { scopeWords } from './tokens/scope-words.ts';
+import type { AdminToken } from './tokens/shown-token.ts';
 import styles from './tokens/tokens.module.css';
 
 /** The admin tokens of this gateway. */

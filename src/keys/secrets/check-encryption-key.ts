@@ -1,4 +1,4 @@
-import type { SealedKeys } from './rotate-encryption-key.ts';
+import type { SealedKeys } from './rotate-sealed-keys.ts';
 import type { SecretVault } from './secret-vault.ts';
 
 /** How many of the oldest and how many of the newest keys are tried. */

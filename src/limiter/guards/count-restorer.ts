@@ -1,8 +1,8 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Random } from '../../platform/random.ts';
-import type { DecidedWindow, Limit } from '../limit.ts';
 import { NotCounted } from '../not-counted.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
+import type { DecidedWindow, Limit } from '../request-limits.ts';
 
 /** Units of one window that a replica allowed by itself while the shared limiter was unavailable. */
 export interface UncountedUnits {

@@ -1,8 +1,8 @@
 import type { Clock } from '../../platform/clock.ts';
 import { customerWindowName } from '../customer-windows.ts';
-import { type DecidedWindow, type Limit, limitAt, remainingIn } from '../limit.ts';
 import { windowEndMs } from '../period.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
+import { type DecidedWindow, type Limit, limitAt, remainingIn } from '../request-limits.ts';
 
 /** Most keys, as many as a replica caches, and most windows of customers that are remembered. The oldest entry is dropped first. */
 const MAX_REMEMBERED = 100_000;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.ts';
-import { type DecidedWindow, type Limit, rejectingWindow } from '../limit.ts';
 import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 import type { ChangeFeed } from '../record-versions.ts';
+import { type DecidedWindow, type Limit, rejectingWindow } from '../request-limits.ts';
 
 /**
  * Longest time, in milliseconds, for which a rejection is repeated without a call. The decision script stores the end of this time with the

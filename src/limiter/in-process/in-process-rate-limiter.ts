@@ -1,9 +1,9 @@
 import type { Clock } from '../../platform/clock.ts';
 import { customerWindowName, MAX_CUSTOMER_WINDOWS, OTHER_CUSTOMERS } from '../customer-windows.ts';
-import { type DecidedWindow, type Limit, limitAt } from '../limit.ts';
 import { windowEndMs } from '../period.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 import { isNewerVersion, VERSION_KEPT_MS } from '../record-versions.ts';
+import { type DecidedWindow, type Limit, limitAt } from '../request-limits.ts';
 import { type OpenWindow, TOMBSTONE, type WindowPlace, type WindowTable } from './window-table.ts';
 
 /** A window that applies to a request: the open one, or the place where one would open. */

@@ -6,8 +6,8 @@ import {
   OTHER_CUSTOMERS,
   windowNameOf,
 } from '../customer-windows.ts';
-import type { Limit } from '../limit.ts';
 import { windowEndMs } from '../period.ts';
+import type { Limit } from '../request-limits.ts';
 import type {
   CostDifference,
   CounterSubject,

@@ -9,7 +9,7 @@ import {
 import type { RevealedSecret } from '../../desired-state/new-managed-keys.ts';
 import { InvalidBody, MissingScope } from '../../errors.ts';
 import type { PathCase } from '../../paths/path-readings.ts';
-import { endpoint, type ResponseSchema } from '../endpoint.ts';
+import type { Endpoint, ResponseSchema } from '../endpoint.ts';
 import { COUNT, listOf, named, objectOf, TEXT } from '../response-schemas.ts';
 import {
   APPLY_BODY,
@@ -50,7 +50,7 @@ const DIFFERENCE: Readonly<Record<string, ResponseSchema>> = {
 };
 
 /** Shows what applying a configuration would change, without changing anything. */
-export const diffConfiguration = endpoint<DiffBody>({
+export const diffConfiguration: Endpoint<DiffBody> = {
   method: 'post',
   path: '/tollgate/config/diff',
   operationId: 'diffConfiguration',
@@ -65,10 +65,10 @@ export const diffConfiguration = endpoint<DiffBody>({
     const { desired, terms } = readBody(body, gateway.pathCase);
     return presentDifference(await inConfig(configurations.diff(desired, terms, change)), new Map());
   },
-});
+};
 
 /** Applies a configuration, all or nothing. */
-export const applyConfiguration = endpoint<ApplyBody>({
+export const applyConfiguration: Endpoint<ApplyBody> = {
   method: 'post',
   path: '/tollgate/config/apply',
   operationId: 'applyConfiguration',
@@ -112,7 +112,7 @@ export const applyConfiguration = endpoint<ApplyBody>({
     );
     return { ...shown, secrets: secrets.map(presentSecret) };
   },
-});
+};
 
 function readBody({ config, owner, prune = false }: DiffBody, pathCase: PathCase) {
   const terms: ConfigurationTerms = { owner, prune };

@@ -3,7 +3,7 @@ import { OWNER } from '../../desired-state/owner-name.ts';
 import { type Written, writtenKey, writtenPlan } from '../../desired-state/written-state.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { yamlBlock, yamlEntries } from '../../platform/text/yaml-writer.ts';
-import { endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
+import { type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
 import { SHOWN_KEY_FIELDS } from '../keys/shown-key-fields.ts';
 import { OPTIONAL_TERMS, TERMS } from '../plans/shown-plan.ts';
 import { queryParameters } from '../query-parameters.ts';
@@ -44,7 +44,7 @@ const EXPORTED_KEY = named('ExportedKey', {
 });
 
 /** Exports the configuration that would change nothing if it were applied. */
-export const exportConfiguration = endpoint({
+export const exportConfiguration: Endpoint = {
   method: 'get',
   path: '/tollgate/config',
   operationId: 'exportConfiguration',
@@ -72,7 +72,7 @@ export const exportConfiguration = endpoint({
       'Tollgate-Keys-Left-Out': String(leftOut),
     });
   },
-});
+};
 
 /** Keys that are serialized at once: with more, other requests would wait too long. */
 const WRITTEN_AT_ONCE = 100;

@@ -4,11 +4,11 @@ import type { FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds, isoSecondsUp } from '../../http/timestamps.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
 import type { ConsumerKey, KeySnapshot } from '../../keys/consumer-key.ts';
-import { type DecidedWindow, limitAt, remainingIn, tightestWindow } from '../../limiter/limit.ts';
 import { windowEndMs } from '../../limiter/period.ts';
+import { type DecidedWindow, limitAt, remainingIn, tightestWindow } from '../../limiter/request-limits.ts';
 import type { WindowCounter } from '../../limiter/window-counters.ts';
-import type { CustomerUsage, EndpointUsage, KeyUsage, UsageCounts } from '../../usage/usage.ts';
-import { endpoint, type ManagementServices, Reply } from '../endpoint.ts';
+import type { CustomerUsage, EndpointUsage, KeyUsage, UsageCounts } from '../../usage/usage-counts.ts';
+import { type Endpoint, type ManagementServices, Reply } from '../endpoint.ts';
 import { queryParameters } from '../query-parameters.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentKeyFields, SHOWN_KEY_FIELDS } from './shown-key-fields.ts';
@@ -53,7 +53,7 @@ const DETAIL_QUERY = {
 const { readWord } = queryParameters(DETAIL_QUERY);
 
 /** Shows a key with its secret, its usage and the state of its window. */
-export const showConsumerKey = endpoint({
+export const showConsumerKey: Endpoint = {
   method: 'get',
   path: '/consumer-api-key/{consumerApiKeyId}',
   operationId: 'showConsumerKey',
@@ -100,7 +100,7 @@ export const showConsumerKey = endpoint({
       usage: { ...presentTotals(usage), rateLimits, ...presentLists(usage) },
     });
   },
-});
+};
 
 /** Resolves with whether the audit log was written. If it can't be, the secret is masked, but the rest of the key is shown. */
 async function recordShowing(

@@ -2,7 +2,7 @@ import type { BodySchema } from '../../http/body-schema.ts';
 import { sqlSeconds } from '../../http/timestamps.ts';
 import type { KeyChanges } from '../../keys/key-repository.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { endpoint, Reply } from '../endpoint.ts';
+import { type Endpoint, Reply } from '../endpoint.ts';
 import { named, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readFields, TAG_EDITS, type WrittenKeyFields } from './key-fields.ts';
 import { SECRET } from './secret-fields.ts';
@@ -20,7 +20,7 @@ const CREATE_KEY_BODY: BodySchema = {
 };
 
 /** Makes a key. Its secret is in the response. */
-export const createConsumerKey = endpoint<CreateKeyBody>({
+export const createConsumerKey: Endpoint<CreateKeyBody> = {
   method: 'post',
   path: '/consumer-api-key/create',
   operationId: 'createConsumerKey',
@@ -50,7 +50,7 @@ export const createConsumerKey = endpoint<CreateKeyBody>({
     const shown = { id, name, secret: created.secret, createdAt: sqlSeconds(createdAtMs) };
     return Reply.created(`/consumer-api-key/${id}`, created.key, shown);
   },
-});
+};
 
 interface UpdateKeyBody extends WrittenKeyFields {
   readonly name?: string;
@@ -66,7 +66,7 @@ const UPDATE_KEY_BODY: BodySchema = {
 };
 
 /** Changes the fields of a key that the body names; null clears a field. */
-export const updateConsumerKey = endpoint<UpdateKeyBody>({
+export const updateConsumerKey: Endpoint<UpdateKeyBody> = {
   method: 'patch',
   path: '/consumer-api-key/{consumerApiKeyId}',
   operationId: 'updateConsumerKey',
@@ -84,10 +84,10 @@ export const updateConsumerKey = endpoint<UpdateKeyBody>({
     log.info({ event: 'key_updated', keyId: key.id }, 'a consumer key was changed');
     return Reply.tagged(key, presentKeyItem(key));
   },
-});
+};
 
 /** Deletes a key: its next request is rejected. */
-export const deleteConsumerKey = endpoint({
+export const deleteConsumerKey: Endpoint = {
   method: 'delete',
   path: '/consumer-api-key/{consumerApiKeyId}',
   operationId: 'deleteConsumerKey',
@@ -103,7 +103,7 @@ export const deleteConsumerKey = endpoint({
     log.info({ event: 'key_deleted', keyId: id }, 'a consumer key was deleted');
     return { consumerApiKeyId: id, message: 'The consumer API key was deleted.' };
   },
-});
+};
 
 function readChanges(body: UpdateKeyBody, clock: Clock): KeyChanges {
   const { name, addTags, removeTags } = body;

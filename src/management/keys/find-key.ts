@@ -2,7 +2,7 @@ import type { AuditTarget } from '../../audit/audit-entry.ts';
 import { KeyNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
-import { endpoint, Reply } from '../endpoint.ts';
+import { type Endpoint, Reply } from '../endpoint.ts';
 import { named, objectOf } from '../response-schemas.ts';
 import { PRESENTED_SECRET } from './secret-fields.ts';
 import { KEY_ITEM_FIELDS, presentKeyItem } from './shown-key-fields.ts';
@@ -19,7 +19,7 @@ const FIND_KEY_BODY: BodySchema = {
 const OPERATION = 'findConsumerKey';
 
 /** Finds the key of a secret. The secret is in the body, because logs on the way would contain a path or a query. */
-export const findConsumerKey = endpoint<{ readonly secret: string }>({
+export const findConsumerKey: Endpoint<{ readonly secret: string }> = {
   method: 'post',
   path: '/api-keys/find',
   operationId: OPERATION,
@@ -56,4 +56,4 @@ export const findConsumerKey = endpoint<{ readonly secret: string }>({
     log.info({ event: 'key_found', keyId: key.id }, 'a consumer key was found by its secret');
     return Reply.tagged(key, { ...presentKeyItem(key), matchedSecret: isPrevious ? 'previous' : 'current' });
   },
-});
+};

@@ -4,7 +4,7 @@ import type { KeyToImport } from '../../keys/key-imports.ts';
 import { digestOfText } from '../../keys/secrets/secret-digest.ts';
 import type { ImportedSecret } from '../../keys/secrets/stored-secret.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { COUNT, listOf, named, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readFields, type WrittenKeyFields } from './key-fields.ts';
 import { SECRET, SECRET_HASH } from './secret-fields.ts';
@@ -48,7 +48,7 @@ const IMPORT_KEYS_BODY: BodySchema = {
 };
 
 /** Creates keys with secrets that exist already. */
-export const importConsumerKeys = endpoint<ImportKeysBody>({
+export const importConsumerKeys: Endpoint<ImportKeysBody> = {
   method: 'post',
   path: '/api-keys/import',
   operationId: 'importConsumerKeys',
@@ -80,7 +80,7 @@ export const importConsumerKeys = endpoint<ImportKeysBody>({
     log.info({ event: 'keys_imported', imported, keys: keys.length }, 'consumer keys were imported');
     return { results };
   },
-});
+};
 
 /** Throws `InvalidBody` with the faults of all keys, or `ImportRejected` for plan ids that no plan can have. */
 function readKeys(keys: readonly WrittenKey[], clock: Clock): readonly KeyToImport[] {

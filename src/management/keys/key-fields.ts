@@ -10,7 +10,7 @@ import { MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
 import { MAX_ALLOWED_ORIGINS } from '../../keys/origin-list.ts';
 import { isPlanId } from '../../plans/plan-id.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { OVERRIDES, readOverrides, type WrittenOverrides } from './limit-overrides.ts';
+import { OVERRIDES, readOverrides, type WrittenOverrides } from './limit-override-fields.ts';
 
 const MAX_METADATA_ENTRIES = 50;
 const MAX_METADATA_BYTES = 8 * 1024;

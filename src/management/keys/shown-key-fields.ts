@@ -1,7 +1,7 @@
 import { isoSeconds } from '../../http/timestamps.ts';
 import { type ConsumerKey, type KeyRotation, SELF_SERVICE_ACTIONS } from '../../keys/consumer-key.ts';
 import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
-import { presentOverrides, SHOWN_OVERRIDES } from './limit-overrides.ts';
+import { presentOverrides, SHOWN_OVERRIDES } from './limit-override-fields.ts';
 
 /** The fields that the list and the detail show in addition to those of the spec. */
 export const SHOWN_KEY_FIELDS = {

@@ -4,9 +4,9 @@ import type { BodySchema } from '../../http/body-schema.ts';
 import { isoSeconds, isoSecondsUp } from '../../http/timestamps.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { Verdict, VerifiedRequest, VerifyingClient } from '../../keys/key-verifier.ts';
-import { CUSTOMER_ID, type DecidedWindow, remainingIn } from '../../limiter/limit.ts';
+import { CUSTOMER_ID, type DecidedWindow, remainingIn } from '../../limiter/request-limits.ts';
 import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../../paths/path-matcher.ts';
-import { type Endpoint, endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { PRESENTED_SECRET } from './secret-fields.ts';
 
@@ -104,8 +104,8 @@ export const tryConsumerKey = verification(
   'Decide about a request of a consumer, on the port of the management interface',
 );
 
-function verification(path: string, operationId: string, summary: string): Endpoint {
-  return endpoint<VerifiedRequest>({
+function verification(path: string, operationId: string, summary: string): Endpoint<VerifiedRequest> {
+  return {
     method: 'post',
     path,
     operationId,
@@ -121,7 +121,7 @@ function verification(path: string, operationId: string, summary: string): Endpo
         throw new TollgateError('not_found', 'This gateway verifies no secrets: AUTHORIZE_PORT is not set.');
       return presentVerdict(await verifier.verify(body, clientOf(principal)));
     },
-  });
+  };
 }
 
 function clientOf({ id, type, onlyTags }: Principal): VerifyingClient {

@@ -1,7 +1,7 @@
 import { requiredScopes } from '../../admins/principal.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { BODY_EXAMPLES } from './body-examples.ts';
-import { ErrorResponses } from './error-responses.ts';
+import { ErrorResponses } from './documented-errors.ts';
 import { type HeaderName, headerComponents, headersOf } from './headers.ts';
 import { parameterComponents, parametersOf } from './parameters.ts';
 import { RESPONSE_EXAMPLES } from './response-examples.ts';

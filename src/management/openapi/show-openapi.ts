@@ -1,9 +1,9 @@
-import { type Endpoint, endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { openApiDocument } from './document.ts';
 
 /** Shows the OpenAPI document of this gateway. `endpoints` returns all its endpoints, including this one. */
 export function openApiEndpoint(endpoints: () => readonly Endpoint[]): Endpoint {
-  return endpoint({
+  return {
     method: 'get',
     path: '/tollgate/openapi.json',
     operationId: 'openApiDocument',
@@ -13,5 +13,5 @@ export function openApiEndpoint(endpoints: () => readonly Endpoint[]): Endpoint 
     response: { type: 'object', description: 'An OpenAPI 3.1 document.' },
     errors: [],
     handle: async () => openApiDocument(endpoints()),
-  });
+  };
 }

@@ -1,7 +1,7 @@
 import { PlanNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { isPlanId } from '../../plans/plan-id.ts';
-import { endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { objectOf, TEXT } from '../response-schemas.ts';
 
 interface BindPlanBody {
@@ -20,7 +20,7 @@ const BIND_PLAN_BODY: BodySchema = {
 };
 
 /** Binds a plan to a key: the key's next request counts against it. */
-export const applyRateLimit = endpoint<BindPlanBody>({
+export const applyRateLimit: Endpoint<BindPlanBody> = {
   method: 'post',
   path: '/api-keys/apply-rate-limit',
   operationId: 'applyRateLimit',
@@ -53,4 +53,4 @@ export const applyRateLimit = endpoint<BindPlanBody>({
       period: plan.limits.main.periodText,
     };
   },
-});
+};

@@ -1,6 +1,6 @@
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
-import { LIMIT_MODES, LIMIT_SCOPES } from '../../limiter/limit.ts';
 import { PERIOD_RULE } from '../../limiter/period.ts';
+import { LIMIT_MODES, LIMIT_SCOPES } from '../../limiter/request-limits.ts';
 import type { PlanTerms } from '../../plans/plan.ts';
 import { NEW_PLAN_ID, PLAN_ID_FORM } from '../../plans/plan-id.ts';
 

@@ -2,7 +2,7 @@ import { missingScope } from '../../admins/principal.ts';
 import { InvalidBody, MissingScope } from '../../errors.ts';
 import type { Plan, PlanTerms } from '../../plans/plan.ts';
 import { NEW_PLAN_ID } from '../../plans/plan-id.ts';
-import { endpoint, Reply } from '../endpoint.ts';
+import { type Endpoint, Reply } from '../endpoint.ts';
 import { COUNT, listOf, TEXT } from '../response-schemas.ts';
 import { PLAN_DELETION_QUERY, PLAN_LIST_QUERY, readPlanListQuery, readRebindTo } from './plan-query.ts';
 import {
@@ -17,7 +17,7 @@ import {
 import { CREATED_PLAN, LISTED_PLAN, PLAN, presentCreated, presentPlan } from './shown-plan.ts';
 
 /** Creates a plan. The response has its fields exactly as they were sent. */
-export const createRateLimit = endpoint<CreatePlanBody>({
+export const createRateLimit: Endpoint<CreatePlanBody> = {
   method: 'post',
   path: '/rate-limit/create',
   operationId: 'createRateLimit',
@@ -34,10 +34,10 @@ export const createRateLimit = endpoint<CreatePlanBody>({
     log.info({ event: 'plan_created', planId: plan.id }, 'a rate limit plan was created');
     return Reply.created(locationOf(plan), plan, presentCreated(plan));
   },
-});
+};
 
 /** Lists all plans by id. */
-export const listRateLimits = endpoint({
+export const listRateLimits: Endpoint = {
   method: 'get',
   path: '/rate-limit',
   operationId: 'listRateLimits',
@@ -79,10 +79,10 @@ export const listRateLimits = endpoint({
       ...(total !== undefined && { total }),
     };
   },
-});
+};
 
 /** Shows one plan. */
-export const showRateLimit = endpoint({
+export const showRateLimit: Endpoint = {
   method: 'get',
   path: '/rate-limit/{rateLimitId}',
   operationId: 'showRateLimit',
@@ -96,10 +96,10 @@ export const showRateLimit = endpoint({
     const plan = await plans.get(id);
     return Reply.tagged(plan, presentPlan(plan));
   },
-});
+};
 
 /** Creates a plan or replaces an existing one: a missing field has the value that it has in a new plan. */
-export const putRateLimit = endpoint<PutPlanBody>({
+export const putRateLimit: Endpoint<PutPlanBody> = {
   method: 'put',
   path: '/rate-limit/{rateLimitId}',
   operationId: 'putRateLimit',
@@ -124,10 +124,10 @@ export const putRateLimit = endpoint<PutPlanBody>({
     const shown = presentPlan(plan);
     return isNew ? Reply.created(locationOf(plan), plan, shown) : Reply.tagged(plan, shown);
   },
-});
+};
 
 /** Changes a plan for all its keys, from their next request on. A list replaces the whole list of the plan. */
-export const updateRateLimit = endpoint<UpdatePlanBody>({
+export const updateRateLimit: Endpoint<UpdatePlanBody> = {
   method: 'patch',
   path: '/rate-limit/{rateLimitId}',
   operationId: 'updateRateLimit',
@@ -145,10 +145,10 @@ export const updateRateLimit = endpoint<UpdatePlanBody>({
     log.info({ event: 'plan_updated', planId: plan.id }, 'a rate limit plan was changed');
     return Reply.tagged(plan, presentPlan(plan));
   },
-});
+};
 
 /** Deletes a plan that no key is bound to. */
-export const deleteRateLimit = endpoint({
+export const deleteRateLimit: Endpoint = {
   method: 'delete',
   path: '/rate-limit/{rateLimitId}',
   operationId: 'deleteRateLimit',
@@ -178,7 +178,7 @@ export const deleteRateLimit = endpoint({
     const deleted = { rateLimitId: id, message: 'The rate limit plan was deleted.' };
     return reboundKeys === undefined ? deleted : { ...deleted, reboundKeys };
   },
-});
+};
 
 /** The path of a plan. Its id needs no escaping. */
 function locationOf({ id }: Plan): string {

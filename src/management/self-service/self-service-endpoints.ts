@@ -2,17 +2,17 @@ import type { Principal } from '../../admins/principal.ts';
 import { SelfServiceNotAllowed } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
-import { type Endpoint, endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { presentTotals, SHOWN_TOTALS } from '../keys/consumer-key-detail.ts';
-import { CUSTOMER_QUERY, readCounts, readCustomer } from '../keys/key-limits.ts';
-import { GRACE_SECONDS, rotateConsumerKey } from '../keys/key-rotation.ts';
-import { presentCounters, SHOWN_COUNTERS } from '../keys/limit-counters.ts';
+import { CUSTOMER_QUERY, readCounts, readCustomer } from '../keys/live-counters.ts';
+import { GRACE_SECONDS, type RotateKeyBody, rotateConsumerKey } from '../keys/rotate-key.ts';
+import { presentCounters, SHOWN_COUNTERS } from '../keys/shown-counters.ts';
 import { presentRotation, SHOWN_KEY_FIELDS } from '../keys/shown-key-fields.ts';
 import { named, objectOf, orNull, TEXT } from '../response-schemas.ts';
-import { showKeyUsage } from '../usage/usage.ts';
+import { showKeyUsage } from '../usage/show-usage.ts';
 
 /** Shows a consumer its own key. */
-const showOwnKey = endpoint({
+const showOwnKey: Endpoint = {
   method: 'get',
   path: SELF_SERVICE_PATH,
   operationId: 'showOwnKey',
@@ -52,7 +52,7 @@ const showOwnKey = endpoint({
       usage: presentTotals(usage),
     };
   },
-});
+};
 
 /** Shows a consumer the usage of its own key over time. */
 const showOwnUsage: Endpoint = {
@@ -66,7 +66,7 @@ const showOwnUsage: Endpoint = {
 };
 
 /** Gives a consumer a new secret for its own key, if an administrator allows that. The consumer can't change the expiry. */
-const rotateOwnKey: Endpoint = {
+const rotateOwnKey: Endpoint<RotateKeyBody> = {
   ...rotateConsumerKey,
   path: `${SELF_SERVICE_PATH}/rotate`,
   operationId: 'rotateOwnKey',

@@ -1,5 +1,5 @@
 import { isoSeconds } from '../../http/timestamps.ts';
-import { endpoint, type ResponseSchema } from '../endpoint.ts';
+import type { Endpoint, ResponseSchema } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import {
   DEGRADABLE,
@@ -93,7 +93,7 @@ const USAGE = named(
 );
 
 /** Shows which replicas are live and whether their stores and the backend respond: for the console, and for `tollgate doctor`. */
-export const showSystem = endpoint({
+export const showSystem: Endpoint = {
   method: 'get',
   path: '/tollgate/system',
   operationId: 'showSystem',
@@ -146,7 +146,7 @@ export const showSystem = endpoint({
       },
     };
   },
-});
+};
 
 function shownReplica({ replicaId, isThis, lastSeenAtMs, startedAtMs, ...said }: ReplicaStatus): object {
   return {

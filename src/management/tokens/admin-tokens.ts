@@ -3,8 +3,8 @@ import type { Preset, Scope } from '../../admins/scopes.ts';
 import { InvalidCursor } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
-import { endpoint, Reply } from '../endpoint.ts';
-import { GRACE_SECONDS } from '../keys/key-rotation.ts';
+import { type Endpoint, Reply } from '../endpoint.ts';
+import { GRACE_SECONDS } from '../keys/rotate-key.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
@@ -30,7 +30,7 @@ const CREATE_TOKEN_BODY: BodySchema = {
 };
 
 /** Creates an admin token. Only this response shows its secret. */
-export const createAdminToken = endpoint<CreateTokenBody>({
+export const createAdminToken: Endpoint<CreateTokenBody> = {
   method: 'post',
   path: '/tollgate/admin-token/create',
   operationId: 'createAdminToken',
@@ -55,10 +55,10 @@ export const createAdminToken = endpoint<CreateTokenBody>({
     const shown = { ...presentToken(token, clock.nowMs()), secret };
     return Reply.created(`/tollgate/admin-token/${token.id}`, token, shown);
   },
-});
+};
 
 /** Lists the admin tokens, newest first, without their secrets. */
-export const listAdminTokens = endpoint({
+export const listAdminTokens: Endpoint = {
   method: 'get',
   path: '/tollgate/admin-token',
   operationId: 'listAdminTokens',
@@ -88,7 +88,7 @@ export const listAdminTokens = endpoint({
       ...(total !== undefined && { total }),
     };
   },
-});
+};
 
 /** The query of every page's cursor: the list has no filter. */
 const NO_FILTER = {};
@@ -100,7 +100,7 @@ function tokenIdOf(cursor: string): string {
 }
 
 /** Shows one admin token, without its secret. */
-export const showAdminToken = endpoint({
+export const showAdminToken: Endpoint = {
   method: 'get',
   path: '/tollgate/admin-token/{adminTokenId}',
   operationId: 'showAdminToken',
@@ -114,7 +114,7 @@ export const showAdminToken = endpoint({
     const token = await tokens.get(id, principal);
     return Reply.tagged(token, presentToken(token, clock.nowMs()));
   },
-});
+};
 
 const UPDATE_TOKEN_BODY: BodySchema = {
   type: 'object',
@@ -125,7 +125,7 @@ const UPDATE_TOKEN_BODY: BodySchema = {
 };
 
 /** Changes the fields of an admin token that the body names; null clears a field. */
-export const updateAdminToken = endpoint<WrittenTokenFields>({
+export const updateAdminToken: Endpoint<WrittenTokenFields> = {
   method: 'patch',
   path: '/tollgate/admin-token/{adminTokenId}',
   operationId: 'updateAdminToken',
@@ -143,10 +143,10 @@ export const updateAdminToken = endpoint<WrittenTokenFields>({
     log.info({ event: 'admin_token_updated', adminTokenId: id }, 'an admin token was changed');
     return Reply.tagged(token, presentToken(token, clock.nowMs()));
   },
-});
+};
 
 /** Deletes an admin token: its next request is rejected. */
-export const deleteAdminToken = endpoint({
+export const deleteAdminToken: Endpoint = {
   method: 'delete',
   path: '/tollgate/admin-token/{adminTokenId}',
   operationId: 'deleteAdminToken',
@@ -161,7 +161,7 @@ export const deleteAdminToken = endpoint({
     log.info({ event: 'admin_token_deleted', adminTokenId: id }, 'an admin token was deleted');
     return { adminTokenId: id, message: 'The admin token was deleted.' };
   },
-});
+};
 
 interface RotateTokenBody {
   readonly graceSeconds: number;
@@ -174,7 +174,7 @@ const ROTATE_TOKEN_BODY: BodySchema = {
 };
 
 /** Gives an admin token a new secret. The previous one stays valid for a grace period. */
-export const rotateAdminToken = endpoint<RotateTokenBody>({
+export const rotateAdminToken: Endpoint<RotateTokenBody> = {
   method: 'post',
   path: '/tollgate/admin-token/{adminTokenId}/rotate',
   operationId: 'rotateAdminToken',
@@ -206,4 +206,4 @@ export const rotateAdminToken = endpoint<RotateTokenBody>({
       message: 'The admin token has another secret.',
     });
   },
-});
+};

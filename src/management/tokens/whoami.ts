@@ -1,11 +1,11 @@
 import { SCOPES } from '../../admins/scopes.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { PATH_CASES } from '../../paths/path-readings.ts';
-import { endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
 /** Shows the principal of the credential and its scopes, and facts about the gateway for the console. */
-export const showWhoami = endpoint({
+export const showWhoami: Endpoint = {
   method: 'get',
   path: '/tollgate/whoami',
   operationId: 'whoami',
@@ -57,4 +57,4 @@ export const showWhoami = endpoint({
       settings,
     };
   },
-});
+};

@@ -1,7 +1,7 @@
 import { InvalidCursor } from '../../errors.ts';
 import { DELIVERY_STATUSES, isDeliveryId } from '../../events/delivery/delivery.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
@@ -23,7 +23,7 @@ const DELIVERY_QUERY = {
 const { readWord } = queryParameters(DELIVERY_QUERY);
 
 /** Lists the deliveries of a webhook that the principal may read, newest first, with their attempts and bodies. */
-export const listDeliveries = endpoint({
+export const listDeliveries: Endpoint = {
   method: 'get',
   path: '/tollgate/webhook/{webhookId}/deliveries',
   operationId: 'listWebhookDeliveries',
@@ -55,7 +55,7 @@ export const listDeliveries = endpoint({
       ...(nextAfterId !== undefined && { nextCursor: writeCursor([nextAfterId], filter) }),
     };
   },
-});
+};
 
 function deliveryIdOf(cursor: string, filter: object): string {
   const [deliveryId] = readCursor(cursor, filter);
@@ -64,7 +64,7 @@ function deliveryIdOf(cursor: string, filter: object): string {
 }
 
 /** Sends an event to a webhook that no other webhook gets. */
-export const testWebhook = endpoint({
+export const testWebhook: Endpoint = {
   method: 'post',
   path: '/tollgate/webhook/{webhookId}/test',
   operationId: 'testWebhook',
@@ -77,10 +77,10 @@ export const testWebhook = endpoint({
     const deliveryId = await webhooks.test(id, principal, change);
     return { webhookId: id, deliveryId, message: 'A test event is being sent.' };
   },
-});
+};
 
 /** Sends a delivery again, under its id. */
-export const resendDelivery = endpoint({
+export const resendDelivery: Endpoint = {
   method: 'post',
   path: '/tollgate/webhook/{webhookId}/deliveries/{deliveryId}/resend',
   operationId: 'resendWebhookDelivery',
@@ -93,4 +93,4 @@ export const resendDelivery = endpoint({
     await webhooks.resend({ webhookId: id, deliveryId }, principal, change);
     return { webhookId: id, deliveryId, message: 'The delivery is being sent again.' };
   },
-});
+};

@@ -4,7 +4,7 @@ import { AdminTokenNotFound, MissingScope, TollgateError } from '../../errors.ts
 import { patternFault, typesHeardBy, unheardScope } from '../../events/event-patterns.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { endpoint, StreamedText } from '../endpoint.ts';
+import { type Endpoint, StreamedText } from '../endpoint.ts';
 import { queryParameters } from '../query-parameters.ts';
 
 const STREAM_QUERY = {
@@ -19,7 +19,7 @@ const STREAM_QUERY = {
 const { readText } = queryParameters(STREAM_QUERY);
 
 /** Streams events as they happen, and those since `Last-Event-ID`. */
-export const streamEvents = endpoint({
+export const streamEvents: Endpoint = {
   method: 'get',
   path: '/tollgate/events',
   operationId: 'streamEvents',
@@ -43,7 +43,7 @@ export const streamEvents = endpoint({
     });
     return new StreamedText('text/event-stream', chunks, headers);
   },
-});
+};
 
 /** Throws `invalid_parameter` for an unknown type, and `MissingScope` for one that the principal may not hear. */
 function patternsOf(pattern: string | undefined, principal: Principal): readonly string[] {

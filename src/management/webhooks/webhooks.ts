@@ -2,8 +2,8 @@ import { InvalidCursor } from '../../errors.ts';
 import { isWebhookId } from '../../events/webhook.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
-import { endpoint, Reply } from '../endpoint.ts';
-import { GRACE_SECONDS } from '../keys/key-rotation.ts';
+import { type Endpoint, Reply } from '../endpoint.ts';
+import { GRACE_SECONDS } from '../keys/rotate-key.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
@@ -29,7 +29,7 @@ const CREATE_WEBHOOK_BODY: BodySchema = {
 };
 
 /** Creates a webhook. Only this response shows its secret. */
-export const createWebhook = endpoint<CreateWebhookBody>({
+export const createWebhook: Endpoint<CreateWebhookBody> = {
   method: 'post',
   path: '/tollgate/webhook/create',
   operationId: 'createWebhook',
@@ -49,10 +49,10 @@ export const createWebhook = endpoint<CreateWebhookBody>({
     const shown = { ...presentWebhook(webhook, clock.nowMs()), secret };
     return Reply.created(`/tollgate/webhook/${webhook.id}`, webhook, shown);
   },
-});
+};
 
 /** Lists the webhooks, newest first, without their secrets. */
-export const listWebhooks = endpoint({
+export const listWebhooks: Endpoint = {
   method: 'get',
   path: '/tollgate/webhook',
   operationId: 'listWebhooks',
@@ -82,7 +82,7 @@ export const listWebhooks = endpoint({
       ...(total !== undefined && { total }),
     };
   },
-});
+};
 
 /** The query of every page's cursor: the list has no filter. */
 const NO_FILTER = {};
@@ -94,7 +94,7 @@ function webhookIdOf(cursor: string): string {
 }
 
 /** Shows one webhook, without its secret. */
-export const showWebhook = endpoint({
+export const showWebhook: Endpoint = {
   method: 'get',
   path: '/tollgate/webhook/{webhookId}',
   operationId: 'showWebhook',
@@ -108,7 +108,7 @@ export const showWebhook = endpoint({
     const webhook = await webhooks.get(id, principal);
     return Reply.tagged(webhook, presentWebhook(webhook, clock.nowMs()));
   },
-});
+};
 
 const UPDATE_WEBHOOK_BODY: BodySchema = {
   type: 'object',
@@ -119,7 +119,7 @@ const UPDATE_WEBHOOK_BODY: BodySchema = {
 };
 
 /** Changes the fields of a webhook that the body names. */
-export const updateWebhook = endpoint<WrittenWebhookFields>({
+export const updateWebhook: Endpoint<WrittenWebhookFields> = {
   method: 'patch',
   path: '/tollgate/webhook/{webhookId}',
   operationId: 'updateWebhook',
@@ -137,10 +137,10 @@ export const updateWebhook = endpoint<WrittenWebhookFields>({
     log.info({ event: 'webhook_updated', webhookId: id }, 'a webhook was changed');
     return Reply.tagged(webhook, presentWebhook(webhook, clock.nowMs()));
   },
-});
+};
 
 /** Deletes a webhook with its deliveries: nothing more is sent. */
-export const deleteWebhook = endpoint({
+export const deleteWebhook: Endpoint = {
   method: 'delete',
   path: '/tollgate/webhook/{webhookId}',
   operationId: 'deleteWebhook',
@@ -155,7 +155,7 @@ export const deleteWebhook = endpoint({
     log.info({ event: 'webhook_deleted', webhookId: id }, 'a webhook was deleted');
     return { webhookId: id, message: 'The webhook was deleted.' };
   },
-});
+};
 
 interface RotateWebhookBody {
   readonly graceSeconds: number;
@@ -168,7 +168,7 @@ const ROTATE_WEBHOOK_BODY: BodySchema = {
 };
 
 /** Gives a webhook a new secret. The previous one signs as well for a grace period. */
-export const rotateWebhook = endpoint<RotateWebhookBody>({
+export const rotateWebhook: Endpoint<RotateWebhookBody> = {
   method: 'post',
   path: '/tollgate/webhook/{webhookId}/rotate',
   operationId: 'rotateWebhook',
@@ -200,4 +200,4 @@ export const rotateWebhook = endpoint<RotateWebhookBody>({
       message: 'The webhook has another secret.',
     });
   },
-});
+};

@@ -1,6 +1,6 @@
 import { TollgateError } from '../../errors.ts';
-import type { Limit } from '../../limiter/limit.ts';
 import { parsePeriod } from '../../limiter/period.ts';
+import type { Limit } from '../../limiter/request-limits.ts';
 import type { Step } from '../exchange.ts';
 import type { CurrentKeyOptions } from './authenticate.ts';
 import { type BackendDeadline, decideWith } from './limit.ts';

@@ -1,7 +1,7 @@
 import { BackendError } from '../../backend/backend-error.ts';
 import { type ErrorCode, StoreUnavailable } from '../../errors.ts';
 import type { PreviousSecretUses } from '../../keys/secrets/previous-secret-uses.ts';
-import { customerOf, rejectingWindow, shadowRejectionsOf } from '../../limiter/limit.ts';
+import { customerOf, rejectingWindow, shadowRejectionsOf } from '../../limiter/request-limits.ts';
 import type { Outcome } from '../../observability/outcomes.ts';
 import { PathMatcher } from '../../paths/path-matcher.ts';
 import type { PathCase } from '../../paths/path-readings.ts';

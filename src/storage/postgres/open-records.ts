@@ -10,7 +10,7 @@ import type { WebhookRepository } from '../../events/webhook-repository.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
 import type { KeyListStore } from '../../keys/key-list.ts';
 import type { KeyRepository } from '../../keys/key-repository.ts';
-import type { SealedKeys } from '../../keys/secrets/rotate-encryption-key.ts';
+import type { SealedKeys } from '../../keys/secrets/rotate-sealed-keys.ts';
 import type { SecretRepository } from '../../keys/secrets/secret-repository.ts';
 import type { RecordChanges } from '../../limiter/changes/record-changes.ts';
 import type { PathCase } from '../../paths/path-readings.ts';

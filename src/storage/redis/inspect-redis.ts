@@ -1,13 +1,13 @@
 import { Cluster } from 'ioredis';
 import type { Clock } from '../../platform/clock.ts';
+import { type LiveReplica, ReplicaRegistry } from './decisions/replica-registry.ts';
 import {
   closeRedis,
   connectRedis,
   type RedisConnection,
   type RedisPlatform,
   type RedisSettings,
-} from './connection.ts';
-import { type LiveReplica, ReplicaRegistry } from './decisions/replica-registry.ts';
+} from './redis-connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
 import { describeServers, type RedisServer } from './redis-health.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, Command } from 'ioredis';
-import type { RedisConnection } from './connection.ts';
+import type { RedisConnection } from './redis-connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
 
 /** Called once with either the failure (the client's own error: see `safeRedisError` before keeping it) or the reply. */

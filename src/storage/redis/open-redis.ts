@@ -5,17 +5,17 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
 import { RedisChangeFeed } from './changes/redis-change-feed.ts';
 import { RedisRecordVersions } from './changes/redis-record-versions.ts';
+import { RedisWindowCounters } from './counters/redis-window-counters.ts';
+import { hashSlotOf } from './decisions/hash-slot.ts';
+import { RedisRateLimiter } from './decisions/redis-rate-limiter.ts';
+import { ReplicaRegistry } from './decisions/replica-registry.ts';
 import {
   CLOSE_STEP_MS,
   closeRedis,
   connectRedis,
   type RedisConnection,
   type RedisSettings,
-} from './connection.ts';
-import { RedisWindowCounters } from './counters/redis-window-counters.ts';
-import { hashSlotOf } from './decisions/hash-slot.ts';
-import { RedisRateLimiter } from './decisions/redis-rate-limiter.ts';
-import { ReplicaRegistry } from './decisions/replica-registry.ts';
+} from './redis-connection.ts';
 import { checkRedisHealth, describeServers, type RedisHealth, type RedisServer } from './redis-health.ts';
 
 /** What opening Redis needs of the platform. */

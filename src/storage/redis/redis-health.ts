@@ -1,5 +1,5 @@
 import { Cluster, type Redis } from 'ioredis';
-import type { RedisConnection } from './connection.ts';
+import type { RedisConnection } from './redis-connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
 
 /** A server, as its INFO describes it. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DedicatedConnections } from '../../../src/backend/pool/dedicated-connections.ts';
-import type { BackendPlace } from '../../../src/backend/pool/places.ts';
+import type { ReservedPlace } from '../../../src/backend/pool/places.ts';
 import { RawBackend } from '../../proxy/support/raw-backend.ts';
 import { until } from '../../support/until.ts';
 import { RecordingJob } from '../support/recording-job.ts';
@@ -24,7 +24,7 @@ describe('connections for upgrades', () => {
   });
 
   /** Throws where there is no place. */
-  function reserved(key: string): BackendPlace {
+  function reserved(key: string): ReservedPlace {
     const place = connections.reserve(key);
     if (typeof place === 'string') throw new Error(place);
     return place;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { BackendError } from '../../../src/backend/backend-error.ts';
-import type { BackendPlace, Ticket } from '../../../src/backend/pool/places.ts';
+import type { ReservedPlace, Ticket } from '../../../src/backend/pool/places.ts';
 import { BackendPool, type BackendPoolOptions } from '../../../src/backend/pool/pool.ts';
 import type { ReadBuffer } from '../../../src/backend/read-buffers.ts';
 import { type Clock, systemClock } from '../../../src/platform/clock.ts';
@@ -32,7 +32,7 @@ function makePool(changes: Partial<BackendPoolOptions> = {}): BackendPool {
 }
 
 /** Throws where there is no place. */
-function reserved(key: string): BackendPlace {
+function reserved(key: string): ReservedPlace {
   const place = pool.reserve(key);
   if (typeof place === 'string') throw new Error(place);
   return place;

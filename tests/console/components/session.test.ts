@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { SessionStore } from '../../../src/console/api/session.ts';
+import { SessionStore } from '../../../src/console/api/session-store.ts';
 
 beforeEach(() => {
   sessionStorage.clear();

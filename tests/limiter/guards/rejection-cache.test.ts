@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import { RejectionCache } from '../../../src/limiter/guards/rejection-cache.ts';
-import type { Limit } from '../../../src/limiter/limit.ts';
 import type {
   CountedDecision,
   Decision,
@@ -8,6 +7,7 @@ import type {
   RateLimiter,
 } from '../../../src/limiter/rate-limiter.ts';
 import type { ChangeFeed } from '../../../src/limiter/record-versions.ts';
+import type { Limit } from '../../../src/limiter/request-limits.ts';
 import { counted, quota, subject } from '../../support/limiter-stores.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 

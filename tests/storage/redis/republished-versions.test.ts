@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { versionKey } from '../../../src/storage/redis/key-names.ts';
 import type { OpenRedis } from '../../../src/storage/redis/open-redis.ts';
+import { versionKey } from '../../../src/storage/redis/redis-key-names.ts';
 import { newKeyId, openReplica } from '../../support/limiter-stores.ts';
 import { testRedisUrl } from '../../support/stores.ts';
 

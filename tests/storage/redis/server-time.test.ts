@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { CHANGES_CHANNEL } from '../../../src/storage/redis/key-names.ts';
 import { LuaScript } from '../../../src/storage/redis/lua-script.ts';
+import { CHANGES_CHANNEL } from '../../../src/storage/redis/redis-key-names.ts';
 import { testRedisUrl } from '../../support/stores.ts';
 
 const SCRIPTS = '../../../src/storage/redis';

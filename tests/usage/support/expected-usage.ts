@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
-import type { KeyUsage } from '../../../src/usage/usage.ts';
 import type { CompletedRequest } from '../../../src/usage/usage-buffer.ts';
+import type { KeyUsage } from '../../../src/usage/usage-counts.ts';
 import { requestOfMix } from './request-mix.ts';
 
 /** What the detail response must say of a key after these requests and no others, counted by other means than ours. */

@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import { connectPostgres } from '../../../src/storage/postgres/postgres-connection.ts';
 import { PostgresUsageHistory } from '../../../src/storage/postgres/usage/postgres-usage-history.ts';
-import { closeRedis, connectRedis } from '../../../src/storage/redis/connection.ts';
+import { closeRedis, connectRedis } from '../../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
 import { createUsage } from '../../../src/usage/create-usage.ts';
 import type { LiveUsage, UsageWrite } from '../../../src/usage/live-usage.ts';

@@ -5,7 +5,7 @@ import { redisUrl } from '../../../src/config/redis-url.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../../src/storage/embedded/in-process-live-usage.ts';
-import { closeRedis, connectRedis, type RedisMode } from '../../../src/storage/redis/connection.ts';
+import { closeRedis, connectRedis, type RedisMode } from '../../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
 import type { LiveUsage, UsageBatch, WriteOutcome } from '../../../src/usage/live-usage.ts';
 import { shardOf } from '../../../src/usage/shards.ts';

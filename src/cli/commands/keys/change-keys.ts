@@ -3,7 +3,7 @@ import type { paths } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
-import { keyIdOf, namedKey } from '../../api/key-names.ts';
+import { keyIdOf, namedKey } from '../../api/key-by-name.ts';
 import { keepSecret, makesSecret, type SecretFileOptions } from '../../api/secret-file.ts';
 import { audited, managed, type Session } from '../../api/session.ts';
 import { collect } from '../../option-values.ts';
@@ -15,7 +15,7 @@ import {
   type KeyFieldOptions,
   keyFieldOptions,
   keyFieldsOf,
-} from './key-fields.ts';
+} from './key-field-options.ts';
 import { keyListing } from './key-listing.ts';
 
 type NewKey = paths['/consumer-api-key/create']['post']['requestBody']['content']['application/json'];

@@ -1,6 +1,6 @@
 import { bodyOf } from '../../../client/management-client.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
-import { namedKey } from '../../api/key-names.ts';
+import { namedKey } from '../../api/key-by-name.ts';
 import { managed } from '../../api/session.ts';
 import type { Declare } from '../../declare.ts';
 import type { Listing } from '../../output/columns.ts';

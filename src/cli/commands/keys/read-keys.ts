@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander';
 import { bodyOf, type ManagementClient } from '../../../client/management-client.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { keyIdOf } from '../../api/key-names.ts';
+import { keyIdOf } from '../../api/key-by-name.ts';
 import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
 import { managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import { collect } from '../../option-values.ts';
 import type { Terminal } from '../../terminal.ts';
-import { type UsageOptions, usageOptions, usageQuery, writeUsage } from '../usage-series.ts';
+import { type UsageOptions, usageOptions, usageQuery, writeUsage } from '../usage-listing.ts';
 import { keyDetailListing, keyListing } from './key-listing.ts';
 
 interface ListOptions extends PageOptions {

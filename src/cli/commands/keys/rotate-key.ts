@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { bodyOf, type ManagementClient } from '../../../client/management-client.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
-import { keyIdOf } from '../../api/key-names.ts';
+import { keyIdOf } from '../../api/key-by-name.ts';
 import { keepSecret, makesSecret, type SecretFileOptions } from '../../api/secret-file.ts';
 import { managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
-import { instant, seconds } from '../../option-values.ts';
+import { graceOption, instant } from '../../option-values.ts';
 import type { Listing } from '../../output/columns.ts';
 import type { Terminal } from '../../terminal.ts';
 import { keyListing } from './key-listing.ts';
@@ -34,7 +34,7 @@ function declareRotate(keys: Command, terminal: Terminal): void {
       'Gives a key a new secret, which is shown this once. The previous one stays valid for as long as --grace says, so that its users can change over without a pause. Both are the same key, with the same limits and usage.',
     )
     .argument('<key>', 'id or name')
-    .requiredOption('--grace <time>', 'how long the previous secret stays valid: 1h, 24h, 7d, or 0s', seconds)
+    .addOption(graceOption())
     .option('--expires <when>', 'a new end of the key: an instant in UTC, or from now: 30d')
     .addHelpText(
       'after',

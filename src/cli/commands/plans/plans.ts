@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { paths } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
-import { keyIdOf } from '../../api/key-names.ts';
+import { keyIdOf } from '../../api/key-by-name.ts';
 import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
 import { readFields } from '../../api/read-object.ts';
 import { audited, managed } from '../../api/session.ts';

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import { now } from '../../format/clock.ts';
+import { now } from '../../format/now.ts';
 
 const TICK_MS = 10_000;
 

@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import { useScopes } from '../../api/api-context.tsx';
 import { useLive } from '../../api/live.ts';
-import { readUsageSeries } from '../../api/usage-series.ts';
+import { readUsageSeries } from '../../api/read-usage-series.ts';
 import { Panel } from '../../components/layout/panel.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
 import { KeyName } from '../../components/text/key-name.tsx';

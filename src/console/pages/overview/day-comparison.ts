@@ -1,5 +1,5 @@
-import { NO_REQUESTS, type Outcomes, outcomesOf, sumOf } from '../../api/outcomes.ts';
-import type { UsageRow } from '../../api/usage-series.ts';
+import { NO_REQUESTS, type Outcomes, outcomesOf, sumOf } from '../../api/outcome-counts.ts';
+import type { UsageRow } from '../../api/read-usage-series.ts';
 
 const HOUR_MS = 3_600_000;
 /** The hours that the overview shows, and compares with the same number of hours before. */

@@ -5,7 +5,7 @@ import { Panel } from '../../components/layout/panel.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
 import { KeyName } from '../../components/text/key-name.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
-import { now } from '../../format/clock.ts';
+import { now } from '../../format/now.ts';
 import { counted } from '../../format/numbers.ts';
 import { ListSkeleton } from './list-skeleton.tsx';
 import styles from './overview.module.css';

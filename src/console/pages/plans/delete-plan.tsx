@@ -13,7 +13,7 @@ import { Skeleton } from '../../components/states/skeleton.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { counted } from '../../format/numbers.ts';
 import { planWords } from './limit-words.ts';
-import type { ListedPlan, Plan } from './plan.ts';
+import type { ListedPlan, Plan } from './plan-types.ts';
 import styles from './plans.module.css';
 
 interface DeletePlanProps {

@@ -1,5 +1,5 @@
 import { formatNumber } from '../../format/numbers.ts';
-import type { AdditionalLimit, Plan, RequestPattern } from './plan.ts';
+import type { AdditionalLimit, Plan, RequestPattern } from './plan-types.ts';
 
 /** Seconds of a unit, to compare two periods; months and years are approximate. */
 const UNITS: Readonly<Record<string, number>> = {

@@ -1,7 +1,7 @@
 import { Panel } from '../../components/layout/panel.tsx';
 import { StatusBadge } from '../../components/text/status-badge.tsx';
 import { costWords, patternWords, rateWords } from './limit-words.ts';
-import type { Plan } from './plan.ts';
+import type { Plan } from './plan-types.ts';
 import styles from './plans.module.css';
 import { WideTable } from './wide-table.tsx';
 

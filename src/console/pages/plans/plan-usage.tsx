@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import { Link } from 'wouter';
-import { sumOf } from '../../api/outcomes.ts';
-import type { UsageSeries } from '../../api/usage-series.ts';
+import { sumOf } from '../../api/outcome-counts.ts';
+import type { UsageSeries } from '../../api/read-usage-series.ts';
 import { Chart } from '../../components/charts/chart.tsx';
 import { Panel } from '../../components/layout/panel.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';

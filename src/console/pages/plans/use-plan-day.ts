@@ -1,7 +1,7 @@
 import { instantText } from '../../api/instant-text.ts';
 import { type Live, useLive } from '../../api/live.ts';
-import { readUsageSeries, type UsageSeries } from '../../api/usage-series.ts';
-import { now } from '../../format/clock.ts';
+import { readUsageSeries, type UsageSeries } from '../../api/read-usage-series.ts';
+import { now } from '../../format/now.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -7,7 +7,7 @@ import { LiveState } from '../../components/states/live-state.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { Skeleton } from '../../components/states/skeleton.tsx';
 import { toast } from '../../components/states/toast.tsx';
-import type { AdminToken } from './admin-token.ts';
+import type { AdminToken } from './shown-token.ts';
 import { changesOf, draftOf } from './token-draft.ts';
 import { TokenFault } from './token-fault.tsx';
 import { TokenForm } from './token-form.tsx';

@@ -6,8 +6,8 @@ import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
-import type { AdminToken } from './admin-token.ts';
-import { scopeWords } from './scopes.ts';
+import { scopeWords } from './scope-words.ts';
+import type { AdminToken } from './shown-token.ts';
 import { TokenFault } from './token-fault.tsx';
 import styles from './tokens.module.css';
 

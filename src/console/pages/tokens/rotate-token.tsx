@@ -1,11 +1,12 @@
 import { type FormEvent, useState } from 'react';
+import { SUGGESTED_GRACE_SECONDS } from '../../../client/suggested-grace.ts';
 import { useApi } from '../../api/api-context.tsx';
 import { useChange } from '../../api/change.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { type Grace, GraceChoice } from '../../components/forms/grace-choice.tsx';
 import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
-import type { AdminToken } from './admin-token.ts';
+import type { AdminToken } from './shown-token.ts';
 import { TokenFault } from './token-fault.tsx';
 import { TokenSecret } from './token-secret.tsx';
 
@@ -36,7 +37,7 @@ interface RotateTokenProps {
 /** Gives a token a new secret. The previous one stays valid for a grace period. */
 export function RotateToken({ token, onClose }: RotateTokenProps) {
   const { whoami } = useApi();
-  const [graceSeconds, setGraceSeconds] = useState(86_400);
+  const [graceSeconds, setGraceSeconds] = useState(SUGGESTED_GRACE_SECONDS);
   const [secret, setSecret] = useState<string>();
   const rotate = useRotation(token.adminTokenId);
   const submit = async (event: FormEvent) => {

@@ -2,7 +2,7 @@ import type { components } from '../../../client/management-api.ts';
 import type { Scope } from '../../api/api-context.tsx';
 import { instantText } from '../../api/instant-text.ts';
 import { dateText } from '../../format/date-text.ts';
-import type { AdminToken } from './admin-token.ts';
+import type { AdminToken } from './shown-token.ts';
 
 type CreateBody = components['schemas']['CreateAdminTokenRequest'];
 

@@ -3,10 +3,10 @@ import { useScopes } from '../../api/api-context.tsx';
 import { fieldMessage } from '../../api/fault-kind.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { Checkbox, Field, Input, TextField } from '../../components/forms/field.tsx';
-import { now } from '../../format/clock.ts';
 import { dateText } from '../../format/date-text.ts';
 import { timeZone } from '../../format/exact-time.ts';
-import { PRESETS, SCOPE_WORDS } from './scopes.ts';
+import { now } from '../../format/now.ts';
+import { PRESETS, SCOPE_WORDS } from './scope-words.ts';
 import type { TokenDraft } from './token-draft.ts';
 import styles from './tokens.module.css';
 

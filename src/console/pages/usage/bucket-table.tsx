@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import type { Live } from '../../api/live.ts';
-import { type Outcomes, outcomesOf } from '../../api/outcomes.ts';
-import type { UsageSeries } from '../../api/usage-series.ts';
+import { type Outcomes, outcomesOf } from '../../api/outcome-counts.ts';
+import type { UsageSeries } from '../../api/read-usage-series.ts';
 import { bucketName } from '../../components/charts/bucket-name.ts';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';

@@ -1,5 +1,5 @@
-import { NO_REQUESTS, type Outcomes, outcomesOf, sumOf } from '../../api/outcomes.ts';
-import type { UsageRow, UsageSeries } from '../../api/usage-series.ts';
+import { NO_REQUESTS, type Outcomes, outcomesOf, sumOf } from '../../api/outcome-counts.ts';
+import type { UsageRow, UsageSeries } from '../../api/read-usage-series.ts';
 
 export type Interval = 'hour' | 'day' | 'month';
 

@@ -1,15 +1,15 @@
 import { ListFilter } from 'lucide-react';
 import { useMemo } from 'react';
 import { useLive } from '../../api/live.ts';
-import { type Outcomes, outcomesOf } from '../../api/outcomes.ts';
-import { readUsageSeries, type UsageRow } from '../../api/usage-series.ts';
+import { type Outcomes, outcomesOf } from '../../api/outcome-counts.ts';
+import { readUsageSeries, type UsageRow } from '../../api/read-usage-series.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { KeyName } from '../../components/text/key-name.tsx';
 import { PageLink } from '../../components/text/page-link.tsx';
-import { now } from '../../format/clock.ts';
 import { timeZone } from '../../format/exact-time.ts';
+import { now } from '../../format/now.ts';
 import { outcomeColumns } from './outcome-columns.tsx';
 import styles from './usage.module.css';
 import { GROUPINGS, type Grouping, isByUtcDay, queryOf, spanOf, type UsageView } from './usage-view.ts';

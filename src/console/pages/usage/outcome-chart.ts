@@ -1,4 +1,4 @@
-import type { Outcomes } from '../../api/outcomes.ts';
+import type { Outcomes } from '../../api/outcome-counts.ts';
 import type { ChartSeries } from '../../components/charts/chart-data.ts';
 import { counted, formatNumber } from '../../format/numbers.ts';
 

@@ -1,4 +1,4 @@
-import type { Outcomes } from '../../api/outcomes.ts';
+import type { Outcomes } from '../../api/outcome-counts.ts';
 import type { Column } from '../../components/layout/data-table.tsx';
 import { NumberText } from '../../components/text/number-text.tsx';
 import { formatNumber } from '../../format/numbers.ts';

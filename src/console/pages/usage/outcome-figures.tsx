@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { Outcomes } from '../../api/outcomes.ts';
+import type { Outcomes } from '../../api/outcome-counts.ts';
 import { NumberText } from '../../components/text/number-text.tsx';
 import { formatNumber, formatShare } from '../../format/numbers.ts';
 import styles from './usage.module.css';

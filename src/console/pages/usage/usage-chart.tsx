@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
-import { sumOf } from '../../api/outcomes.ts';
-import type { UsageSeries } from '../../api/usage-series.ts';
+import { sumOf } from '../../api/outcome-counts.ts';
+import type { UsageSeries } from '../../api/read-usage-series.ts';
 import { Chart } from '../../components/charts/chart.tsx';
 import type { ChartData } from '../../components/charts/chart-data.ts';
 import { EmptyState } from '../../components/states/empty-state.tsx';

@@ -5,9 +5,9 @@ import { useLive } from '../../api/live.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { Input, Select } from '../../components/forms/field.tsx';
 import { KeyName } from '../../components/text/key-name.tsx';
-import { now } from '../../format/clock.ts';
 import { dateText } from '../../format/date-text.ts';
 import { timeZone } from '../../format/exact-time.ts';
+import { now } from '../../format/now.ts';
 import styles from './usage.module.css';
 import { GROUPINGS, INTERVAL_LABELS, RANGES, type UsageView } from './usage-view.ts';
 

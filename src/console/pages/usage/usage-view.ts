@@ -1,5 +1,5 @@
 import { instantText } from '../../api/instant-text.ts';
-import type { UsageQuery } from '../../api/usage-series.ts';
+import type { UsageQuery } from '../../api/read-usage-series.ts';
 import { DATE, dateStart, utcDateStart } from '../../format/date-text.ts';
 import type { Interval } from './buckets.ts';
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { SealedKey, SealedKeys, SecretAge } from '../../../keys/secrets/rotate-encryption-key.ts';
+import type { SealedKey, SealedKeys, SecretAge } from '../../../keys/secrets/rotate-sealed-keys.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
 interface SealedRow {

@@ -27,9 +27,9 @@ import {
   ROTATION_COLUMNS,
   rotationOf,
 } from './consumer-keys-table.ts';
-import { beginImport, importKeys, isTaken } from './import-keys.ts';
 import { hasTags, lockedKey, secretColumns, selectKeys } from './key-rows.ts';
 import { selectSnapshots, snapshotVersion } from './key-snapshots.ts';
+import { beginImport, importKeys, isTaken } from './write-imported-keys.ts';
 
 /**
  * The secrets of keys, in Postgres: the present ones in the rows of the keys, previous ones in `previous_secrets`. Every change of a

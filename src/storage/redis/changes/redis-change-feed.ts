@@ -1,6 +1,6 @@
 import type { ChangeFeed } from '../../../limiter/record-versions.ts';
-import type { RedisConnection } from '../connection.ts';
-import { CHANGES_CHANNEL } from '../key-names.ts';
+import type { RedisConnection } from '../redis-connection.ts';
+import { CHANGES_CHANNEL } from '../redis-key-names.ts';
 
 /** How often the subscription is pinged: a half-open socket is noticed only by writing to it. */
 const PING_INTERVAL_MS = 5000;

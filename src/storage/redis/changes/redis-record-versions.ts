@@ -7,10 +7,10 @@ import {
   type SharedVersions,
   VERSION_KEPT_MS,
 } from '../../../limiter/record-versions.ts';
-import type { RedisConnection } from '../connection.ts';
-import { CHANGES_CHANNEL, customersKey, versionKey, windowKey } from '../key-names.ts';
 import { LuaScript } from '../lua-script.ts';
+import type { RedisConnection } from '../redis-connection.ts';
 import { redisUnavailable } from '../redis-failure.ts';
+import { CHANGES_CHANNEL, customersKey, versionKey, windowKey } from '../redis-key-names.ts';
 
 const STEPS = 4;
 /** Calls that are under way together: more would block the server and fill the replica's memory. */

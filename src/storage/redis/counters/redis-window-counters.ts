@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import { customerWindowName, OTHER_CUSTOMERS, windowNameOf } from '../../../limiter/customer-windows.ts';
 import type { RestorableCounters, UncountedUnits } from '../../../limiter/guards/count-restorer.ts';
-import type { Limit } from '../../../limiter/limit.ts';
 import { NotCounted } from '../../../limiter/not-counted.ts';
 import { windowEndMs } from '../../../limiter/period.ts';
+import type { Limit } from '../../../limiter/request-limits.ts';
 import type {
   CostDifference,
   CounterSubject,
@@ -14,7 +14,9 @@ import type {
   WindowCounts,
 } from '../../../limiter/window-counters.ts';
 import { outliveRejections } from '../changes/redis-record-versions.ts';
-import type { RedisConnection } from '../connection.ts';
+import { LuaScript } from '../lua-script.ts';
+import type { RedisConnection } from '../redis-connection.ts';
+import { isRejected, redisUnavailable } from '../redis-failure.ts';
 import {
   CHANGES_CHANNEL,
   customersKey,
@@ -22,9 +24,7 @@ import {
   operationKey,
   versionKey,
   windowKey,
-} from '../key-names.ts';
-import { LuaScript } from '../lua-script.ts';
-import { isRejected, redisUnavailable } from '../redis-failure.ts';
+} from '../redis-key-names.ts';
 
 /** Windows of customers that one call closes: the script blocks every decision while it runs. */
 const CLOSED_AT_ONCE = 500;

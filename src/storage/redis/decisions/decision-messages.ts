@@ -1,9 +1,9 @@
 import { customerWindowName, OTHER_CUSTOMERS } from '../../../limiter/customer-windows.ts';
-import type { Limit } from '../../../limiter/limit.ts';
 import type { LimitSubject } from '../../../limiter/rate-limiter.ts';
-import type { RedisConnection } from '../connection.ts';
-import { customersKey, versionKey, windowKey } from '../key-names.ts';
+import type { Limit } from '../../../limiter/request-limits.ts';
 import type { LuaScript } from '../lua-script.ts';
+import type { RedisConnection } from '../redis-connection.ts';
+import { customersKey, versionKey, windowKey } from '../redis-key-names.ts';
 
 /** The arguments of the script for a list of limits, built once for each list. */
 interface LimitArguments {

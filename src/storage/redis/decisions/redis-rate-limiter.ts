@@ -1,10 +1,10 @@
-import { type DecidedWindow, limitAt } from '../../../limiter/limit.ts';
 import { windowEndMs } from '../../../limiter/period.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../../../limiter/rate-limiter.ts';
 import { VERSION_KEPT_MS } from '../../../limiter/record-versions.ts';
+import { type DecidedWindow, limitAt } from '../../../limiter/request-limits.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
+import type { RedisConnection } from '../redis-connection.ts';
 import { redisUnavailable } from '../redis-failure.ts';
 import { CallDurations, DecisionCalls } from './decision-calls.ts';
 import {

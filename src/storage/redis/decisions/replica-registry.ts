@@ -1,9 +1,9 @@
 import type { Clock } from '../../../platform/clock.ts';
 import { type Outage, OutageHistory } from '../../../platform/outage-history.ts';
-import type { RedisConnection } from '../connection.ts';
-import { REPLICAS_KEY, replicaKey } from '../key-names.ts';
 import { LuaScript } from '../lua-script.ts';
+import type { RedisConnection } from '../redis-connection.ts';
 import { redisUnavailable } from '../redis-failure.ts';
+import { REPLICAS_KEY, replicaKey } from '../redis-key-names.ts';
 
 const BEAT_INTERVAL_MS = 2000;
 const SILENT_FOR_MS = 10_000;

@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { Clock } from '../../../platform/clock.ts';
-import type { RedisConnection } from '../connection.ts';
+import type { RedisConnection } from '../redis-connection.ts';
 import { CallBatcher } from './decision-messages.ts';
 import { hashSlotOf } from './hash-slot.ts';
 

@@ -1,8 +1,8 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { Clock } from '../../../platform/clock.ts';
 import { SHARDS } from '../../../usage/shards.ts';
-import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
+import type { RedisConnection } from '../redis-connection.ts';
 import { redisUnavailable } from '../redis-failure.ts';
 import { usageSourcesKey } from './usage-key-names.ts';
 

@@ -5,8 +5,8 @@ import type { LiveUsage, UsageBatch, UsageWrite, WriteOutcome } from '../../../u
 import { SHARD_LEASE_MS } from '../../../usage/shard-lease.ts';
 import { SHARDS, shardOf } from '../../../usage/shards.ts';
 import { STORED_CAPS } from '../../../usage/slice-table.ts';
-import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
+import type { RedisConnection } from '../redis-connection.ts';
 import { settled } from '../redis-failure.ts';
 import { RedisDataSets } from './redis-data-sets.ts';
 import {

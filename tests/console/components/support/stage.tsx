@@ -7,7 +7,7 @@ import type { ReactNode } from 'react';
 import { createManagementClient } from '../../../../src/client/management-client.ts';
 import { ApiContext, type Scope } from '../../../../src/console/api/api-context.tsx';
 import { createQueryClient } from '../../../../src/console/api/query-client.ts';
-import { SessionStore } from '../../../../src/console/api/session.ts';
+import { SessionStore } from '../../../../src/console/api/session-store.ts';
 import './patience.ts';
 
 interface Reply {

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { LimitSubject } from '../../../../src/limiter/rate-limiter.ts';
-import { windowKey } from '../../../../src/storage/redis/key-names.ts';
 import type { OpenRedis } from '../../../../src/storage/redis/open-redis.ts';
+import { windowKey } from '../../../../src/storage/redis/redis-key-names.ts';
 import { decide, newKeyId, openReplica, quota, subject } from '../../../support/limiter-stores.ts';
 import { type RedisServer, startRedisServer } from '../../../support/redis-server.ts';
 

@@ -6,8 +6,8 @@ import { RejectionCache } from '../../../../src/limiter/guards/rejection-cache.t
 import { windowEndMs } from '../../../../src/limiter/period.ts';
 import type { ChangeFeed } from '../../../../src/limiter/record-versions.ts';
 import { systemClock } from '../../../../src/platform/clock.ts';
-import { versionKey, windowKey } from '../../../../src/storage/redis/key-names.ts';
 import type { OpenRedis } from '../../../../src/storage/redis/open-redis.ts';
+import { versionKey, windowKey } from '../../../../src/storage/redis/redis-key-names.ts';
 import { decide, newKeyId, openReplica, peek, quota, subject } from '../../../support/limiter-stores.ts';
 import { testRedisUrl } from '../../../support/stores.ts';
 import { until } from '../../../support/until.ts';

@@ -1,9 +1,9 @@
 import { useScopes } from '../../../api/api-context.tsx';
 import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
-import { jsonSeries } from '../../../api/usage-series.ts';
+import { jsonSeries } from '../../../api/read-usage-series.ts';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
-import { now } from '../../../format/clock.ts';
+import { now } from '../../../format/now.ts';
 import { counted, formatNumber } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
 

@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
+import { SUGGESTED_GRACE_SECONDS } from '../../../../client/suggested-grace.ts';
 import { useChange } from '../../../api/change.ts';
 import { Button } from '../../../components/forms/button.tsx';
 import { type Grace, GraceChoice } from '../../../components/forms/grace-choice.tsx';
@@ -32,7 +33,7 @@ interface RotateKeyDialogProps {
 /** Gives a key a new secret, and explains what happens to the present one. */
 export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
   const { consumerApiKeyId, name } = apiKey;
-  const [graceSeconds, setGraceSeconds] = useState(86_400);
+  const [graceSeconds, setGraceSeconds] = useState(SUGGESTED_GRACE_SECONDS);
   const [rotated, setRotated] = useState<components['schemas']['RotatedConsumerKey']>();
   const rotate = useRotation(consumerApiKeyId);
   if (rotated !== undefined)

@@ -2,15 +2,15 @@ import { useMemo } from 'react';
 import { useSearchParams } from 'wouter';
 import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
-import { jsonSeries, type UsageSeries } from '../../../api/usage-series.ts';
+import { jsonSeries, type UsageSeries } from '../../../api/read-usage-series.ts';
 import { Chart } from '../../../components/charts/chart.tsx';
 import type { ChartData } from '../../../components/charts/chart-data.ts';
 import { Select } from '../../../components/forms/field.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import { LiveState } from '../../../components/states/live-state.tsx';
 import { Skeleton } from '../../../components/states/skeleton.tsx';
-import { now } from '../../../format/clock.ts';
 import { timeZone } from '../../../format/exact-time.ts';
+import { now } from '../../../format/now.ts';
 import { counted, formatNumber } from '../../../format/numbers.ts';
 import styles from './key-page.module.css';
 

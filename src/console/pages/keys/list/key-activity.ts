@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { bodyOf, type ManagementClient } from '../../../../client/management-client.ts';
 import { useApi, useScopes } from '../../../api/api-context.tsx';
-import { jsonSeries } from '../../../api/usage-series.ts';
+import { jsonSeries } from '../../../api/read-usage-series.ts';
 
 /** The requests of a key in each of 24 hours, oldest first. */
 export type Activity = readonly number[];

@@ -7,7 +7,7 @@ import { DialogActions } from '../../../components/layout/dialog.tsx';
 import { PageHeader } from '../../../components/layout/page-header.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
 import { toast } from '../../../components/states/toast.tsx';
-import type { PlanTerms } from '../plan.ts';
+import type { PlanTerms } from '../plan-types.ts';
 import styles from '../plans.module.css';
 import { type DraftFaults, EMPTY_PLAN, readDraft } from './plan-draft.ts';
 import { faultsOf, leftOverFault } from './plan-faults.ts';

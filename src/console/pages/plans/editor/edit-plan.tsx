@@ -8,7 +8,7 @@ import { DialogActions } from '../../../components/layout/dialog.tsx';
 import { PageHeader } from '../../../components/layout/page-header.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
 import { toast } from '../../../components/states/toast.tsx';
-import type { PlanTerms } from '../plan.ts';
+import type { PlanTerms } from '../plan-types.ts';
 import styles from '../plans.module.css';
 import { changedFields } from './plan-difference.ts';
 import { type DraftFaults, draftOf, readDraft, termsOf } from './plan-draft.ts';

@@ -1,5 +1,5 @@
 import { costWords, limitWords, patternWords, rateWords } from '../limit-words.ts';
-import type { PlanTerms } from '../plan.ts';
+import type { PlanTerms } from '../plan-types.ts';
 
 /** A part of a plan that differs between two versions. Undefined if a version does not have it. */
 export interface PlanDifference {

@@ -1,4 +1,4 @@
-import type { AdditionalLimit, Cost, Plan, PlanTerms, RequestPattern } from '../plan.ts';
+import type { AdditionalLimit, Cost, Plan, PlanTerms, RequestPattern } from '../plan-types.ts';
 
 /** The form of a plan. Numbers are texts until they are sent, so that the form keeps everything that was typed. */
 export interface PlanDraft {

@@ -1,7 +1,7 @@
 import { Button } from '../../../components/forms/button.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
-import type { Plan, PlanTerms } from '../plan.ts';
+import type { Plan, PlanTerms } from '../plan-types.ts';
 import { DifferenceTable } from './difference-table.tsx';
 import { planDifferences } from './plan-difference.ts';
 import { termsOf } from './plan-draft.ts';

@@ -1,9 +1,9 @@
-import { RequestCosts } from '../../../../limiter/limit.ts';
+import { RequestCosts } from '../../../../limiter/request-limits.ts';
 import { canonicalFault, canonicalPattern, nearestCanonical } from '../../../../paths/canonical-pattern.ts';
 import { PathMatcher } from '../../../../paths/path-matcher.ts';
 import { type PathPattern, pathPatternFault } from '../../../../paths/path-pattern.ts';
 import { otherReadings, type PathCase } from '../../../../paths/path-readings.ts';
-import type { PlanTerms } from '../plan.ts';
+import type { PlanTerms } from '../plan-types.ts';
 
 /** What a plan does with a request. */
 export interface TriedRequest {

@@ -1,4 +1,4 @@
-import type { UsageRow } from './usage-series.ts';
+import type { UsageRow } from './read-usage-series.ts';
 
 /** Counts of requests by outcome. Each request is one of `allowed`, `limited` and `failed`. */
 export interface Outcomes {

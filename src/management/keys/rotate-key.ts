@@ -2,7 +2,7 @@ import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { MAX_GRACE_SECONDS } from '../../keys/key-rotation.ts';
 import type { KeptSecret } from '../../keys/secrets/secret-repository.ts';
-import { endpoint, Reply } from '../endpoint.ts';
+import { type Endpoint, Reply } from '../endpoint.ts';
 import { INSTANT, named, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readExpiry } from './key-fields.ts';
 import { SECRET } from './secret-fields.ts';
@@ -16,7 +16,7 @@ export const GRACE_SECONDS: FieldSchema = {
   maximum: MAX_GRACE_SECONDS,
 };
 
-interface RotateKeyBody {
+export interface RotateKeyBody {
   readonly graceSeconds: number;
   readonly secret?: string;
   readonly expiresAt?: string | null;
@@ -29,7 +29,7 @@ const ROTATE_KEY_BODY: BodySchema = {
 };
 
 /** Gives a key a new secret. The previous one stays valid for a grace period. */
-export const rotateConsumerKey = endpoint<RotateKeyBody>({
+export const rotateConsumerKey: Endpoint<RotateKeyBody> = {
   method: 'post',
   path: '/consumer-api-key/{consumerApiKeyId}/rotate',
   operationId: 'rotateConsumerKey',
@@ -69,7 +69,7 @@ export const rotateConsumerKey = endpoint<RotateKeyBody>({
           : 'The consumer API key has a new secret. The previous one is valid until previousValidUntil.',
     });
   },
-});
+};
 
 const END_ROTATION_BODY: BodySchema = {
   type: 'object',
@@ -81,7 +81,7 @@ const END_ROTATION_BODY: BodySchema = {
 };
 
 /** Ends a rotation early: the secret that is not kept is rejected from now on. */
-export const endConsumerKeyRotation = endpoint<{ readonly keep: KeptSecret }>({
+export const endConsumerKeyRotation: Endpoint<{ readonly keep: KeptSecret }> = {
   method: 'post',
   path: '/consumer-api-key/{consumerApiKeyId}/end-rotation',
   operationId: 'endConsumerKeyRotation',
@@ -102,4 +102,4 @@ export const endConsumerKeyRotation = endpoint<{ readonly keep: KeptSecret }>({
     );
     return Reply.tagged(key, presentKeyItem(key));
   },
-});
+};

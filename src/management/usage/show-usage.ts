@@ -4,7 +4,7 @@ import { isoSeconds } from '../../http/timestamps.ts';
 import { type CsvValue, csvFile } from '../../platform/text/csv.ts';
 import type { Grouping, SeriesPosition, SeriesRow } from '../../usage/series/series-store.ts';
 import { MAX_SERIES_ROWS, type SeriesPage } from '../../usage/series/usage-series.ts';
-import { type Call, endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
+import { type Call, type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, orNull, TEXT } from '../response-schemas.ts';
 import { ALL_USAGE_QUERY, KEY_USAGE_QUERY, readUsageQuery, type UsageQuery } from './usage-query.ts';
 
@@ -77,7 +77,7 @@ const SERIES = named('UsageSeries', {
 const ERRORS = ['invalid_cursor', 'unsupported_grouping', 'range_too_large'] as const;
 
 /** Shows the requests of one key over time. */
-export const showKeyUsage = endpoint({
+export const showKeyUsage: Endpoint = {
   method: 'get',
   path: '/consumer-api-key/{consumerApiKeyId}/usage',
   operationId: 'showConsumerKeyUsage',
@@ -95,10 +95,10 @@ export const showKeyUsage = endpoint({
       services.series.readKey({ ...query, keyId: call.id }, limit, after);
     return respondWithSeries(query, { call, services, read });
   },
-});
+};
 
 /** Shows the requests of all keys over time. */
-export const showUsage = endpoint({
+export const showUsage: Endpoint = {
   method: 'get',
   path: '/api-keys/usage',
   operationId: 'showUsage',
@@ -115,7 +115,7 @@ export const showUsage = endpoint({
     const read: ReadSeries = (limit, after) => services.series.read(query, limit, after);
     return respondWithSeries(query, { call, services, read });
   },
-});
+};
 
 type ReadSeries = (limit: number, after: SeriesPosition | undefined) => Promise<SeriesPage>;
 

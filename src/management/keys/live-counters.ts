@@ -4,12 +4,12 @@ import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
-import { ANONYMOUS_CUSTOMER, CUSTOMER_ID, type Limit } from '../../limiter/limit.ts';
+import { ANONYMOUS_CUSTOMER, CUSTOMER_ID, type Limit } from '../../limiter/request-limits.ts';
 import type { WindowCounts } from '../../limiter/window-counters.ts';
-import { endpoint, type ManagementServices } from '../endpoint.ts';
+import type { Endpoint, ManagementServices } from '../endpoint.ts';
 import { LIMIT_ID } from '../plans/plan-schema.ts';
 import { INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
-import { presentCounters, SHOWN_COUNTERS } from './limit-counters.ts';
+import { presentCounters, SHOWN_COUNTERS } from './shown-counters.ts';
 
 const CUSTOMER: FieldSchema = {
   description: 'must be 1 to 128 printable ASCII characters',
@@ -49,7 +49,7 @@ export const CUSTOMER_QUERY = {
 };
 
 /** Shows the live counters of a key. */
-export const showKeyLimits = endpoint({
+export const showKeyLimits: Endpoint = {
   method: 'get',
   path: '/consumer-api-key/{consumerApiKeyId}/limits',
   operationId: 'showKeyLimits',
@@ -64,7 +64,7 @@ export const showKeyLimits = endpoint({
     const { snapshot } = await services.keys.record(id, principal.onlyTags);
     return presentLimits(snapshot, await readCounts(snapshot, customerId, services), services);
   },
-});
+};
 
 interface ResetBody {
   readonly limitId?: string;
@@ -82,7 +82,7 @@ const RESET_BODY: BodySchema = {
  * Closes windows of a key, so that its next request opens new ones: all of them, those of one limit, or those of one customer. Without a
  * `customerId` the windows of all customers are closed.
  */
-export const resetKeyLimits = endpoint<ResetBody>({
+export const resetKeyLimits: Endpoint<ResetBody> = {
   method: 'post',
   path: '/consumer-api-key/{consumerApiKeyId}/limits/reset',
   operationId: 'resetKeyLimits',
@@ -104,7 +104,7 @@ export const resetKeyLimits = endpoint<ResetBody>({
     services.log.info({ event: 'limits_reset', keyId: id, limitId, reason }, 'limits of a key were reset');
     return showAfter(snapshot, customerId, services);
   },
-});
+};
 
 interface GrantBody extends ResetBody {
   readonly requests: number;
@@ -117,7 +117,7 @@ const GRANT_BODY: BodySchema = {
 };
 
 /** Raises the remaining quota of a key's present windows: of all, of those of one limit, or of those of one customer. */
-export const grantKeyLimits = endpoint<GrantBody>({
+export const grantKeyLimits: Endpoint<GrantBody> = {
   method: 'post',
   path: '/consumer-api-key/{consumerApiKeyId}/limits/grant',
   operationId: 'grantKeyLimits',
@@ -143,7 +143,7 @@ export const grantKeyLimits = endpoint<GrantBody>({
     );
     return showAfter(snapshot, customerId, services);
   },
-});
+};
 
 /** The requested change without the reason, which the audit log keeps separately. */
 function auditedBody({ reason: _, ...requested }: ResetBody): FieldChanges {

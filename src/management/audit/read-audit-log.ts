@@ -4,7 +4,7 @@ import { type AuditFilter, type AuditLog, CHAIN_PROBLEMS, EXPECTATIONS } from '.
 import { TollgateError } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { type CsvValue, csvFile, csvRows } from '../../platform/text/csv.ts';
-import { endpoint, StreamedText } from '../endpoint.ts';
+import { type Endpoint, StreamedText } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { AUDIT_QUERY, readAuditQuery } from './audit-query.ts';
 import { readExpectedHead, VERIFY_QUERY } from './verify-query.ts';
@@ -44,7 +44,7 @@ const ENTRY = named(
 );
 
 /** Shows what was done, newest first. */
-export const listAuditLog = endpoint({
+export const listAuditLog: Endpoint = {
   method: 'get',
   path: '/tollgate/audit-log',
   operationId: 'listAuditLog',
@@ -85,10 +85,10 @@ export const listAuditLog = endpoint({
       ...(total !== undefined && { total }),
     };
   },
-});
+};
 
 /** Shows whether an entry of the log was changed, added or removed later. */
-export const verifyAuditLog = endpoint({
+export const verifyAuditLog: Endpoint = {
   method: 'get',
   path: '/tollgate/audit-log/verify',
   operationId: 'verifyAuditLog',
@@ -145,7 +145,7 @@ export const verifyAuditLog = endpoint({
       ...(expectation !== undefined && { expectation }),
     };
   },
-});
+};
 
 /** Rows of a CSV file that are read with one query. */
 const ROWS_AT_ONCE = 1000;

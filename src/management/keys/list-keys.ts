@@ -1,13 +1,13 @@
 import { StoreUnavailable } from '../../errors.ts';
 import type { ConsumerKey, KeySnapshot } from '../../keys/consumer-key.ts';
-import { ANONYMOUS_CUSTOMER } from '../../limiter/limit.ts';
+import { ANONYMOUS_CUSTOMER } from '../../limiter/request-limits.ts';
 import type { WindowCounts } from '../../limiter/window-counters.ts';
-import type { KeyTotals } from '../../usage/usage.ts';
-import { endpoint, type ManagementServices } from '../endpoint.ts';
+import type { KeyTotals } from '../../usage/usage-counts.ts';
+import type { Endpoint, ManagementServices } from '../endpoint.ts';
 import { COUNT, listOf, named, objectOf } from '../response-schemas.ts';
 import { presentTotals, SHOWN_TOTALS } from './consumer-key-detail.ts';
 import { KEY_LIST_QUERY, readKeyListQuery } from './key-list-query.ts';
-import { presentCounters, SHOWN_COUNTERS } from './limit-counters.ts';
+import { presentCounters, SHOWN_COUNTERS } from './shown-counters.ts';
 import { KEY_ITEM_FIELDS, presentKeyItem } from './shown-key-fields.ts';
 
 /** A key, with the fields that `include` requests. */
@@ -22,7 +22,7 @@ const LISTED_KEY = named('ListedConsumerKey', {
 });
 
 /** Lists keys without their secrets. The number of store calls does not grow with the page. */
-export const listConsumerKeys = endpoint({
+export const listConsumerKeys: Endpoint = {
   method: 'get',
   path: '/consumer-api-key',
   operationId: 'listConsumerKeys',
@@ -63,7 +63,7 @@ export const listConsumerKeys = endpoint({
       ...(total !== undefined && { total }),
     };
   },
-});
+};
 
 /** Takes the last use from the usage if it was requested: there it is exact, while the key's own lags behind. */
 function withLastUse(key: ConsumerKey, usage: KeyTotals | undefined): ConsumerKey {
