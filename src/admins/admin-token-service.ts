@@ -1,3 +1,7 @@
+// The room `admins`: admin tokens, their scopes, and the principal of a management request.
+// In: changes of tokens, and tokens that requests present.
+// Out: a `Principal` with what it may do, or a rejection.
+
 import type { ChangeContext } from '../audit/change-context.ts';
 import { AdminTokenNotFound, MissingScope, TollgateError } from '../errors.ts';
 import { digestOfSecret } from '../keys/secrets/secret-digest.ts';

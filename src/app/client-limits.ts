@@ -1,4 +1,4 @@
-import { openFileLimit } from '../platform/process/open-file-limit.ts';
+import { readFileSync } from 'node:fs';
 import { ConnectionLimit } from '../server/connections/connection-limit.ts';
 import { connectionBudget } from './connection-budget.ts';
 import type { ReplicaContext } from './replica-context.ts';
@@ -43,4 +43,20 @@ export function limitClients({ settings, platform: { log } }: ReplicaContext): C
     ...(settings.authorizePort !== null && { authorize: limitOf('authorize', authorizeClients) }),
     upgrades,
   };
+}
+
+/** The most open files that Linux allows a process by default (`fs.nr_open`). */
+const ELSEWHERE = 1_048_576;
+
+/**
+ * The most files and sockets that this process may have open (`ulimit -n`; Node has raised the soft limit to the hard one). If the system
+ * does not show it in `/proc`, a number so high that it limits nothing.
+ */
+function openFileLimit(): number {
+  try {
+    const [, limit] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return limit === undefined ? ELSEWHERE : Number(limit);
+  } catch {
+    return ELSEWHERE;
+  }
 }

@@ -1,3 +1,7 @@
+// The room `app`: the composition root, which builds every part of one replica and connects them.
+// In: the settings, the clock, randomness and the log.
+// Out: a running replica: its listeners, its tasks, and a way to stop them in order.
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { maskedSettings, type Settings } from '../config/settings.ts';
 import type { DesiredState } from '../desired-state/desired-state.ts';

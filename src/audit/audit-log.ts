@@ -1,3 +1,7 @@
+// The room `audit`: the audit log, which keeps who changed what, when and why, in a chain that shows tampering.
+// In: the context of a change (`ChangeContext`), and the actions that were part of it.
+// Out: entries, pages of them, and the result of a verification of the chain.
+
 import type { ErrorCode } from '../errors.ts';
 import type { AuditAction, AuditEntry, AuditedAction } from './audit-entry.ts';
 import type { ChangeContext } from './change-context.ts';

@@ -1,3 +1,7 @@
+// The room `authorize`: decisions for other gateways and services, which forward the request themselves.
+// In: a request that describes another one: by headers of a dialect, or as JSON to `/verify`.
+// Out: allowed or rejected, by the steps of the proxy, with the headers to add.
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TollgateError } from '../errors.ts';
 import { RootTokens } from '../http/credentials/root-token.ts';

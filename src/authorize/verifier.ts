@@ -3,8 +3,10 @@ import { InvalidBody, TollgateError } from '../errors.ts';
 import { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import type { ErrorResponse } from '../http/errors/error-responses.ts';
 import type { RequestTarget } from '../http/parsed-request.ts';
+import type { KeyEntry } from '../keys/cache/key-entry.ts';
 import type { KeySnapshot } from '../keys/consumer-key.ts';
 import type { KeyVerifier, Verdict, VerifiedRequest, VerifyingClient } from '../keys/key-verifier.ts';
+import type { Decision, RateLimiter } from '../limiter/rate-limiter.ts';
 import { customerOf } from '../limiter/request-limits.ts';
 import type { Step } from '../proxy/exchange.ts';
 import type { ProxyOptions } from '../proxy/proxy-options.ts';
@@ -14,9 +16,7 @@ import { limit } from '../proxy/steps/limit.ts';
 import { type ExchangeSummary, record, summaryOf } from '../proxy/steps/record.ts';
 import { sendRejection } from '../proxy/steps/send-rejection.ts';
 import { readTarget } from '../server/parsing/request-target.ts';
-import { uncounted } from './uncounted-limiter.ts';
 import { VerifyExchange } from './verify-exchange.ts';
-import { visibleKeys } from './visible-keys.ts';
 
 /** What the verifier is built from. */
 export interface VerifierOptions {
@@ -141,4 +141,40 @@ function verdictOf(exchange: VerifyExchange, { customerIdHeader, response, keys 
 function keyOf({ entry, error, secret }: VerifyExchange, keys: KeySource): KeySnapshot | undefined {
   const isUnusable = error?.code === 'key_disabled' || error?.code === 'key_expired';
   return (entry ?? (isUnusable ? keys.find(secret) : undefined))?.snapshot;
+}
+
+/** A limiter that says what would be decided, and counts nothing: a request without a cost is counted nowhere. */
+function uncounted(limiter: RateLimiter): RateLimiter {
+  return {
+    decide(subject, decided) {
+      const { cost } = subject;
+      limiter.decide({ ...subject, cost: 0 }, (decision) => decided(atCost(decision, cost)));
+    },
+  };
+}
+
+function atCost(decision: Decision, cost: number): Decision {
+  if (decision.kind !== 'allowed' || cost === 0) return decision;
+  const windows = decision.windows.map((window) => ({
+    ...window,
+    isExceeded: window.used + cost > window.quota,
+  }));
+  const isLimited = windows.some(({ isExceeded, limit }) => isExceeded && limit.mode === 'enforce');
+  return { ...decision, windows, kind: isLimited ? 'limited' : 'allowed' };
+}
+
+/** The keys that have all of these tags, as if there were no others. */
+function visibleKeys(keys: KeySource, onlyTags: readonly string[]): KeySource {
+  const visible = (entry: KeyEntry | undefined): KeyEntry | undefined => {
+    const tags = entry?.snapshot.owner?.tags ?? [];
+    return onlyTags.every((tag) => tags.includes(tag)) ? entry : undefined;
+  };
+  return {
+    find: (secret) => visible(keys.find(secret)),
+    isUnchecked: (entry, atMs) => keys.isUnchecked(entry, atMs),
+    confirm: (entry, confirmed) => keys.confirm(entry, (found, fresh) => confirmed(visible(found), fresh)),
+    load: (secret, client, loaded) =>
+      keys.load(secret, client, (error, entry, fresh) => loaded(error, visible(entry), fresh)),
+    reload: (entry, reloaded) => keys.reload(entry, (error, found) => reloaded(error, visible(found))),
+  };
 }

@@ -1,3 +1,7 @@
+// The room `cli`: the `tollgate` command.
+// In: the words of a command line, files and the environment.
+// Out: calls of the management interface, tables or JSON on the standard output, and an exit code.
+
 import { type AddHelpTextContext, Command } from 'commander';
 import { gatewayVersion } from '../platform/gateway-version.ts';
 import type { Declare } from './declare.ts';

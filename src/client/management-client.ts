@@ -1,3 +1,7 @@
+// The room `client`: the typed client of the management interface.
+// In: the address of a gateway, a token, and the types that `docs/openapi.json` gives.
+// Out: a function for each path, whose failures are a `ManagementFault`.
+
 import createClient, { type Client } from 'openapi-fetch';
 import type { paths } from './management-api.ts';
 import { ManagementFault } from './management-fault.ts';

@@ -1,3 +1,7 @@
+// The room `config`: the table of settings, and how their values are read.
+// In: environment variables as text.
+// Out: typed, checked settings, or a list of all that is wrong with them.
+
 import { isIP } from 'node:net';
 import { OWNER, OWNER_FORM } from '../desired-state/owner-name.ts';
 import { SELF_SERVICE_PATH } from '../paths/path-matcher.ts';

@@ -1,3 +1,7 @@
+// The room `console`: the web console, which runs in the browser.
+// In: what an administrator clicks and types, and responses of the management interface.
+// Out: pages, and calls of the management interface with the token of the tab.
+
 import { QueryClientProvider, useQuery } from '@tanstack/react-query';
 import { Suspense, useMemo, useSyncExternalStore } from 'react';
 import { Route, Router, Switch, useLocation } from 'wouter';

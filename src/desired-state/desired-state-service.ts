@@ -1,3 +1,7 @@
+// The room `desired-state`: declarative configuration, which says what plans and keys should exist.
+// In: a configuration, and whose it is.
+// Out: the changes that lead there, shown only (diff) or made in one transaction (apply).
+
 import type { ChangeContext } from '../audit/change-context.ts';
 import { DigestMismatch, ManagedElsewhere, requireNoFaults, StoreUnavailable } from '../errors.ts';
 import type { ConsumerKey } from '../keys/consumer-key.ts';

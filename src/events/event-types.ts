@@ -1,3 +1,7 @@
+// The room `events`: events of the gateway, delivered to webhooks and a stream.
+// In: actions of the audit log, as rows of an outbox that are written with the change itself.
+// Out: CloudEvents: signed requests to webhooks with retries, and server-sent events.
+
 import type { Scope } from '../admins/scopes.ts';
 import type { AuditAction } from '../audit/audit-entry.ts';
 

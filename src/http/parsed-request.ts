@@ -1,3 +1,7 @@
+// The room `http`: what server, management and proxy share about HTTP, such as credentials, errors, bodies and private parts of Node.
+// In: requests and responses of Node.
+// Out: the same, read or written in one way everywhere.
+
 /** The target of a request, taken apart without changing a byte of it. */
 export interface RequestTarget {
   /** Origin form: path and query exactly as the client wrote them. `*` for the server's own options. */

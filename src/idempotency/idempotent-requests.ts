@@ -1,3 +1,7 @@
+// The room `idempotency`: requests with an `Idempotency-Key`, which are performed once.
+// In: the credential, the key and the content of a request, and the work.
+// Out: the response of the first attempt, kept sealed for 24 hours.
+
 import { createHash } from 'node:crypto';
 import { TollgateError } from '../errors.ts';
 import type { SecretVault } from '../keys/secrets/secret-vault.ts';

@@ -1,3 +1,7 @@
+// The room `keys`: consumer keys with their records, secrets and rotations, and the cache of them (`cache/`) that every request reads.
+// In: changes by administrators, and secrets that requests present.
+// Out: records without secrets, snapshots for decisions, and secrets only where they are asked for.
+
 import type { ChangeContext } from '../audit/change-context.ts';
 import { InvalidBody, KeyNotFound, PlanNotFound, StoreUnavailable, type TollgateError } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';

@@ -1,3 +1,7 @@
+// The room `limiter`: rate limits with periods, windows and costs, and the port that decides.
+// In: a key's limits and the cost of a request (`LimitSubject`).
+// Out: a `Decision`: allowed, limited or unavailable, with the state of each window.
+
 import type { DecidedWindow, Limit } from './request-limits.ts';
 
 /** What a replica knows about a key and a request for a decision. */

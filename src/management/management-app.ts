@@ -1,3 +1,7 @@
+// The room `management`: the management interface, with one file for each resource: route, schema and response.
+// In: requests for reserved paths.
+// Out: JSON from the services of the other rooms, the OpenAPI document, and the files of the console.
+
 import type { BlockList } from 'node:net';
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';

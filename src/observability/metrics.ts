@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   collectDefaultMetrics,
@@ -6,8 +7,7 @@ import {
   type MetricValue,
   Registry,
 } from 'prom-client';
-import { eventLoopDelay } from './event-loop-delay.ts';
-import type { BucketReading, Reading } from './reading.ts';
+import type { BucketReading, LabelledValue, Reading } from './reading.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 
 /** The sources of the metrics. */
@@ -117,6 +117,29 @@ function scrapeBuckets({ name, help, boundsSeconds, read }: BucketReading): Scra
         ],
         aggregator: 'sum',
       });
+    },
+  };
+}
+
+const NANOSECONDS = 1e9;
+
+/** The delay since the last scrape, so that a stall shows in one scrape only. */
+function eventLoopDelay(): Reading {
+  const delay = monitorEventLoopDelay({ resolution: 10 });
+  delay.enable();
+  return {
+    name: 'tollgate_event_loop_delay_seconds',
+    help: 'Seconds by which the event loop of a process was late since the last scrape: median, 99th percentile and maximum.',
+    type: 'gauge',
+    ofWorkers: 'max',
+    read: () => {
+      const values: readonly LabelledValue[] = [
+        [{ statistic: 'p50' }, delay.percentile(50) / NANOSECONDS],
+        [{ statistic: 'p99' }, delay.percentile(99) / NANOSECONDS],
+        [{ statistic: 'max' }, delay.max / NANOSECONDS],
+      ];
+      delay.reset();
+      return values;
     },
   };
 }

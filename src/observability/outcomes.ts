@@ -1,3 +1,7 @@
+// The room `observability`: metrics, the access log, traces and readiness, and the closed set of outcomes that all of them use.
+// In: summaries of ended requests, and readings of the other rooms' counters.
+// Out: series for Prometheus, lines of the log, spans, and the body of `/readyz`.
+
 import type { ErrorCode } from '../errors.ts';
 
 /**

@@ -1,3 +1,7 @@
+// The room `plans`: rate limit plans with their rules, and the port of their records.
+// In: terms that an administrator wrote, with who changes them and why.
+// Out: stored plans, the limits that they mean, and a new version for every key under a changed plan.
+
 import type { ChangeContext } from '../audit/change-context.ts';
 import { type BoundKeys, PlanExists, PlanInUse, PlanIsDefault, PlanNotFound } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';

@@ -1,7 +1,11 @@
+// The room `proxy`: a proxied request from its head to the end of its response, as a list of steps.
+// In: a parsed request for the backend.
+// Out: the backend's response or a rejection, and a summary of the exchange for statistics, metrics, log and trace.
+
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { DedicatedConnections } from '../backend/pool/dedicated-connections.ts';
-import type { BackendConnections } from '../backend/pool/places.ts';
+import type { BackendConnections, NoPlace } from '../backend/pool/places.ts';
 import { BackendPool } from '../backend/pool/pool.ts';
 import { TollgateError } from '../errors.ts';
 import type { RawHeadResponse } from '../http/node-internals.ts';
@@ -13,7 +17,6 @@ import type { BackendCall } from './forwarding/backend-call.ts';
 import type { PlaceKind } from './forwarding/backend-errors.ts';
 import { minimumBodyRates, type RateWatch } from './forwarding/rate-watch.ts';
 import { ResponseBatcher } from './forwarding/response-stream.ts';
-import { ProxyCounters } from './proxy-counters.ts';
 import { connectionOptions, type ProxyOptions } from './proxy-options.ts';
 import { type SelfService, selfServiceSteps } from './self-service.ts';
 import { authenticate } from './steps/authenticate.ts';
@@ -246,5 +249,26 @@ export function exchangeRunner(
       }
     });
     exchange.next();
+  };
+}
+
+/** Counts of the proxied side, for the metrics. */
+export class ProxyCounters {
+  /** Requests whose response is not over. */
+  inFlight = 0;
+  /** Since the start: requests and upgrades that got no place with the backend, by the bound that was reached. */
+  readonly overloaded: Record<PlaceKind, Record<NoPlace, number>> = {
+    request: { full: 0, key_full: 0 },
+    upgrade: { full: 0, key_full: 0 },
+  };
+  /** Since the start: exchanges that were ended because a body passed too slowly. */
+  readonly tooSlow = { upload: 0, download: 0 };
+
+  readonly onOverloaded = (kind: PlaceKind, reason: NoPlace): void => {
+    this.overloaded[kind][reason] += 1;
+  };
+
+  readonly onTooSlow = (direction: 'upload' | 'download'): void => {
+    this.tooSlow[direction] += 1;
   };
 }

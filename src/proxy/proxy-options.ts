@@ -1,5 +1,4 @@
 import type { BlockList } from 'node:net';
-import { BACKEND_TIMEOUTS } from '../backend/backend-timeouts.ts';
 import type { BackendOptions } from '../backend/connector.ts';
 import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../http/request-id.ts';
@@ -14,6 +13,14 @@ import type { UsageRecorder } from '../usage/usage-buffer.ts';
 import type { BodyRateOptions } from './forwarding/rate-watch.ts';
 import type { KeySource } from './steps/authenticate.ts';
 import type { ExchangeSummary } from './steps/record.ts';
+
+/** Timeouts of connections to the backend. Milliseconds. The setting `BACKEND_TIMEOUT_MS` is the timeout of a response's head. */
+const BACKEND_TIMEOUTS = Object.freeze({
+  /** For making a connection, TLS included, unless the timeout of a request is shorter. */
+  connectMs: 10_000,
+  /** For the next byte of a response's body. */
+  bodyIdleMs: 30_000,
+});
 
 /** All that proxying needs. */
 export interface ProxyOptions extends BodyRateOptions {

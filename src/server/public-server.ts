@@ -1,3 +1,7 @@
+// The room `server`: the listener of untrusted HTTP, before it is known whose request it is.
+// In: sockets of clients, and what Node's parser makes of their bytes.
+// Out: requests that may be served, each with its target taken apart, to management or the proxy; errors to all others.
+
 import {
   createServer,
   type IncomingMessage,

@@ -1,3 +1,7 @@
+// The room `usage`: usage statistics, from a request that has ended to a series over years.
+// In: ended requests (`UsageRecorder`).
+// Out: counts by key, endpoint and customer: buffered here, live in Redis, by hour and day in Postgres.
+
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import { PeriodicTask } from '../platform/periodic-task.ts';

@@ -38,4 +38,29 @@ describe('docs/architecture.md', () => {
       steps.filter(({ file, name }) => !filesNamed(file).some((found) => declares(found, name))),
     ).toEqual([]);
   });
+
+  it('names a file to begin with for each folder, whose head says what comes in and what goes out', () => {
+    const rows = [...DOCUMENT.matchAll(/^\| `([\w-]+)\/` \|.*\| `([\w./-]+)` \|/gm)];
+    const folders = new Set(FILES.filter((file) => file.includes('/')).map((file) => file.split('/')[0]));
+    expect(rows.map(([, folder]) => folder).toSorted()).toEqual([...folders].toSorted());
+    const without = rows.filter(([, folder = '', file = '']) => {
+      const head = readFileSync(join(SOURCE, folder, file), 'utf8').split('\n\n', 1)[0] ?? '';
+      const parts = new RegExp(`^// The room \`${folder}\`: [^]+\n// In: [^]+\n// Out: [^]+\\.$`);
+      return !parts.test(head) || !head.split('\n').every((line) => line.startsWith('// '));
+    });
+    expect(without.map(([, folder, file]) => `${folder}/${file}`)).toEqual([]);
+  });
+});
+
+describe('the files of src', () => {
+  it('have base names of their own, but for a command and its endpoint, and the console', () => {
+    const isEndpoint = (file: string): boolean => file.startsWith('management/');
+    const files = FILES.filter((file) => !file.startsWith('console/'));
+    const names = Map.groupBy(files, (file) => file.split('/').at(-1) ?? file);
+    const shared = [...names.values()].filter((files) => {
+      const inner = files.filter((file) => !file.startsWith('cli/commands/') && !isEndpoint(file));
+      return files.length > 1 && (inner.length > 0 || files.filter(isEndpoint).length !== 1);
+    });
+    expect(shared).toEqual([]);
+  });
 });

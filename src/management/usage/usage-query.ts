@@ -1,18 +1,25 @@
 import type { ParsedUrlQuery } from 'node:querystring';
+import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { isExternalId } from '../../keys/external-id.ts';
 import { isKeyId } from '../../keys/key-id.ts';
 import { isTag } from '../../keys/key-tags.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan-id.ts';
-import { GROUPINGS, type Grouping, type SeriesFilter } from '../../usage/series/series-store.ts';
+import { isStorable } from '../../platform/text/storable-text.ts';
+import {
+  GROUPINGS,
+  type Grouping,
+  type SeriesFilter,
+  type SeriesPosition,
+} from '../../usage/series/series-store.ts';
 import { INTERVALS, type TimeSpan } from '../../usage/series/time-buckets.ts';
 import { isTimeZone, TimeZone } from '../../usage/series/time-zone.ts';
 import type { SeriesRequest } from '../../usage/series/usage-series.ts';
 import { isRecordedInstant, queryInstant } from '../formats.ts';
 import { KEY_FILTER_QUERY } from '../keys/key-list-query.ts';
+import { isInstant, readCursor, writeCursor } from '../page-cursor.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
-import { readUsageCursor, type UsageCursor, writeUsageCursor } from './usage-cursor.ts';
 
 const INSTANT_RULE =
   'must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or a date as YYYY-MM-DD, whose first instant in timeZone it then is; from 1970 to 9998';
@@ -184,4 +191,24 @@ function readTop(query: ParsedUrlQuery, groupBy: readonly Grouping[]): number | 
   if (text === undefined) return undefined;
   if (groupBy.length > 0 && /^(?:[1-9]\d?|100)$/.test(text)) return Number(text);
   throw invalid('top');
+}
+
+/** The position where a page of a series begins, with its span: the default span moves on between two pages. */
+interface UsageCursor {
+  readonly span: TimeSpan;
+  readonly after: SeriesPosition;
+}
+
+function writeUsageCursor({ span, after }: UsageCursor, query: unknown): string {
+  return writeCursor([span.fromMs, span.toMs, after.startMs, ...after.group], query);
+}
+
+/** Throws `InvalidCursor` unless `writeUsageCursor` made the cursor for this query with this number of groups. */
+function readUsageCursor(cursor: string, query: unknown, groups: number): UsageCursor {
+  const [fromMs, toMs, startMs, ...group] = readCursor(cursor, query);
+  // A span of a query. A bucket may begin before it.
+  const isOurs = isInstant(fromMs) && isInstant(toMs) && isInstant(startMs);
+  if (!isOurs || !isRecordedInstant(fromMs) || !isRecordedInstant(toMs)) throw new InvalidCursor();
+  if (group.length !== groups || !group.every(isStorable)) throw new InvalidCursor();
+  return { span: { fromMs, toMs }, after: { startMs, group } };
 }

@@ -1,11 +1,11 @@
-import { Kysely, PGliteDialect } from 'kysely';
+import { Kysely, type PGlite, PGliteDialect, type PGliteTransaction } from 'kysely';
 import { makePrivateDirectory } from '../../platform/process/private-directory.ts';
 import { StartFault } from '../../platform/process/start-fault.ts';
 import { type Records, type RecordsOptions, recordsIn } from '../postgres/open-records.ts';
 import { type RecordsTables, TYPE_PARSERS } from '../postgres/records-database.ts';
 import { applyMigrations } from '../postgres/sql-migrations.ts';
+import { storeFailure } from '../postgres/unavailability.ts';
 import { lockDirectory } from './directory-lock.ts';
-import { withUnavailability } from './embedded-unavailability.ts';
 
 /** Where the embedded store keeps its files. */
 export interface EmbeddedOptions {
@@ -44,4 +44,28 @@ export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOpti
     unlock();
     throw error;
   }
+}
+
+/** Wraps an embedded Postgres for Kysely: every failed query rejects with the result of `storeFailure`. */
+function withUnavailability(pglite: PGlite): PGlite {
+  return {
+    get closed() {
+      return pglite.closed;
+    },
+    get ready() {
+      return pglite.ready;
+    },
+    waitReady: pglite.waitReady,
+    close: () => pglite.close(),
+    query: queryOf(pglite),
+    transaction: (work) =>
+      pglite.transaction((trx) => work({ query: queryOf(trx), rollback: () => trx.rollback() })),
+  };
+}
+
+function queryOf(database: Pick<PGliteTransaction, 'query'>): PGlite['query'] {
+  return (text, parameters, options) =>
+    database.query<never>(text, parameters, options).catch((error: unknown) => {
+      throw storeFailure(error);
+    });
 }

@@ -1,3 +1,8 @@
+// The room `storage`: the stores behind the ports, in `postgres/` (records, history), `redis/` (decisions, live counts) and `embedded/`
+// (both without servers).
+// In: calls of ports that other rooms define.
+// Out: their results, or `StoreUnavailable`; no type of a database library leaves this room.
+
 import { sql } from 'kysely';
 import type { AdminTokenRepository } from '../../admins/admin-token-repository.ts';
 import type { SealedTokens } from '../../admins/rotate-admin-tokens.ts';

@@ -1,8 +1,6 @@
 import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
-import { closeUnresponsive } from './close-unresponsive.ts';
-import { connectionTimeouts } from './connection-timeouts.ts';
 import { safeRedisError } from './redis-failure.ts';
 
 /** A connection to one server (or the master that sentinels name), or to all masters of a cluster. */
@@ -232,4 +230,59 @@ function logStateChanges(redis: RedisConnection, log: Logger): void {
 
 function codeOf(error: Error | undefined): unknown {
   return error !== undefined && 'code' in error ? error.code : undefined;
+}
+
+/** The timeouts of a connection to Redis. All are milliseconds. */
+interface ConnectionTimeouts {
+  readonly connectMs: number;
+  /** Of all commands but decisions, which have a shorter one. */
+  readonly commandMs: number;
+  /** A connection on which nothing has arrived for this long, although something was sent, is closed. */
+  readonly unresponsiveMs: number;
+  /** The same for the connection of the change feed. */
+  readonly subscriptionMs: number;
+}
+
+/** Everything but a decision may take ten times as long as a decision may, `decisionMs`, and at least two seconds. */
+function connectionTimeouts(decisionMs: number): ConnectionTimeouts {
+  const patientMs = Math.max(10 * decisionMs, 2000);
+  return {
+    connectMs: patientMs,
+    commandMs: patientMs,
+    unresponsiveMs: 2 * patientMs,
+    subscriptionMs: 3 * patientMs,
+  };
+}
+
+/** How often a connection is checked within the timeout after which it is closed. */
+const LOOKS = 4;
+
+/**
+ * Closes a connection if something was written and nothing has arrived for `timeoutMs` (up to a quarter longer): its server is gone
+ * without having closed it. The client's `socketTimeout` would set and clear a timer, and add and remove a listener, for each command.
+ */
+function closeUnresponsive(redis: Redis | Cluster, timeoutMs: number): void {
+  if (redis instanceof Cluster) redis.on('+node', (node: Redis) => watch(node, timeoutMs));
+  else watch(redis, timeoutMs);
+}
+
+function watch(redis: Redis, timeoutMs: number): void {
+  let seen = { stream: redis.stream, read: 0, written: 0 };
+  // Counts checks, not milliseconds: after a pause of this process there may be replies that it has not read yet.
+  let inVain = 0;
+  const timer = setInterval(() => {
+    const { stream } = redis;
+    // Undefined before the first attempt to connect.
+    const { bytesRead: read = 0, bytesWritten: written = 0 } = stream ?? {};
+    const isUnresponsive = stream === seen.stream && read === seen.read && written > seen.written;
+    if (!isUnresponsive) {
+      seen = { stream, read, written };
+      inVain = 0;
+      return;
+    }
+    inVain += 1;
+    if (inVain > LOOKS) stream.destroy(new Error(`Nothing has arrived for ${timeoutMs} ms.`));
+  }, timeoutMs / LOOKS);
+  timer.unref();
+  redis.once('end', () => clearInterval(timer));
 }

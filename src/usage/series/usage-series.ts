@@ -1,11 +1,12 @@
 import { RangeTooLarge, StoreUnavailable, UnsupportedGrouping } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Outage } from '../../platform/outage-history.ts';
-import type { LiveUsage } from '../live-usage.ts';
-import { pendingRows } from './pending-rows.ts';
+import type { LiveUsage, UsageBatch } from '../live-usage.ts';
+import type { Counts, UsageSlice } from '../usage-slice.ts';
 import {
   type Grouping,
   isOfSomeKeys,
+  type PendingRow,
   type SeriesFilter,
   type SeriesPosition,
   type SeriesRow,
@@ -204,4 +205,32 @@ function spanOfHours(requested: TimeSpan, zone: TimeZone, hoursSinceMs = Number.
     fromMs: hours.fromMs < hoursSinceMs ? days.fromMs : hours.fromMs,
     toMs: hours.toMs < hoursSinceMs ? days.toMs : hours.toMs,
   };
+}
+
+const HOUR_MS = 3_600_000;
+
+/** What the batches of a key add to a series: hours, or days by endpoint or by customer. */
+function pendingRows(batches: readonly UsageBatch[], rows: SeriesSelection['source']): readonly PendingRow[] {
+  return batches.flatMap(({ source, id, slices }) =>
+    slices.flatMap((slice) =>
+      rowsOf(slice, rows).map((row) => ({ source, batchId: id, planId: slice.planId, ...row })),
+    ),
+  );
+}
+
+function rowsOf(
+  slice: UsageSlice,
+  rows: SeriesSelection['source'],
+): readonly Pick<PendingRow, 'atMs' | 'name' | 'counts'>[] {
+  const ofDay = (list: ReadonlyMap<string, Counts>) =>
+    [...list].map(([name, counts]) => ({ atMs: slice.day * DAY_MS, name, counts }));
+  switch (rows) {
+    case 'endpointDays':
+      return ofDay(slice.endpoints);
+    case 'customerDays':
+      return ofDay(slice.customers);
+    case 'hours':
+    case 'totalHours':
+      return [...slice.hours].map(([hour, counts]) => ({ atMs: hour * HOUR_MS, name: '', counts }));
+  }
 }
