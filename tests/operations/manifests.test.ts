@@ -95,7 +95,7 @@ describe.each(OVERLAYS)('the overlay %s', (overlay) => {
 
   it('keeps management apart: a ClusterIP Service, for labelled namespaces only', () => {
     expect(find<IService>(overlay, 'Service', 'tollgate-admin').spec?.type).toBe('ClusterIP');
-    const policy = find<INetworkPolicy>(overlay, 'NetworkPolicy', 'reach-gateway');
+    const policy = find<INetworkPolicy>(overlay, 'NetworkPolicy', 'tollgate-ingress');
     const whoReaches = (port: string) =>
       policy.spec?.ingress?.filter(({ ports }) => ports?.some((each) => each.port === port));
     expect(whoReaches('http')?.map(({ from }) => from)).toEqual([undefined]);
@@ -227,7 +227,7 @@ describe('the component for other gateways', () => {
       'ClusterIP',
       ['authorize'],
     ]);
-    const policy = named('NetworkPolicy', 'ask-for-decisions') as unknown as INetworkPolicy | undefined;
+    const policy = named('NetworkPolicy', 'tollgate-authorize') as unknown as INetworkPolicy | undefined;
     expect(policy?.spec?.ingress).toEqual([
       {
         from: [{ namespaceSelector: { matchLabels: { 'tollgate-authorize': 'allowed' } } }],
