@@ -1,3 +1,4 @@
+import { HTTPRoute } from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1/HTTPRoute';
 import { PrometheusRule } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PrometheusRule';
 import { ServiceMonitor } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/ServiceMonitor';
 import { Deployment } from 'kubernetes-models/apps/v1/Deployment';
@@ -9,21 +10,24 @@ import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPol
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
 import { ConfigMap } from 'kubernetes-models/v1/ConfigMap';
 import { Namespace } from 'kubernetes-models/v1/Namespace';
+import { Pod } from 'kubernetes-models/v1/Pod';
 import { Secret } from 'kubernetes-models/v1/Secret';
 import { Service } from 'kubernetes-models/v1/Service';
 import { ServiceAccount } from 'kubernetes-models/v1/ServiceAccount';
 import type { Manifest } from './kustomize.ts';
 import { watchReads } from './unread-fields.ts';
 
-/** The kinds that the manifests use, with the schemas that Kubernetes and the Prometheus operator publish, as compiled by kubernetes-models. */
+/** The kinds that the manifests use, with the schemas that Kubernetes, the Gateway API and the Prometheus operator publish, as compiled by kubernetes-models. */
 const KINDS = [
   ConfigMap,
   Deployment,
+  HTTPRoute,
   HorizontalPodAutoscaler,
   Ingress,
   Job,
   Namespace,
   NetworkPolicy,
+  Pod,
   PodDisruptionBudget,
   PrometheusRule,
   Secret,

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -31,15 +31,28 @@ export async function renderOverlay(overlay: (typeof OVERLAYS)[number]): Promise
 
 /** The production overlay with a component that an installation may add to it. */
 export async function renderWithComponent(component: string): Promise<readonly Manifest[]> {
+  const file = 'k8s/overlays/production/kustomization.yaml';
+  const kustomization = parse(await readFile(file, 'utf8'));
+  const components = [...kustomization.components, `../../components/${component}`];
+  return renderCopy('overlays/production', { ...kustomization, components });
+}
+
+/** The base with components, and without an overlay. */
+export async function renderBase(names: readonly string[]): Promise<readonly Manifest[]> {
+  const components = names.map((name) => `../../components/${name}`);
+  return renderCopy('overlays/base', { resources: ['../../base'], components });
+}
+
+/** Renders a folder of a copy of k8s that has this kustomization. */
+async function renderCopy(folder: string, kustomization: object): Promise<readonly Manifest[]> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-overlay-'));
   try {
     await cp('k8s', directory, { recursive: true });
-    const overlay = join(directory, 'overlays/production');
-    const file = join(overlay, 'kustomization.yaml');
-    const kustomization = parse(await readFile(file, 'utf8'));
-    const components = [...kustomization.components, `../../components/${component}`];
-    await writeFile(file, stringify({ ...kustomization, components }));
-    const { stdout } = await run(KUSTOMIZE, ['build', overlay], { maxBuffer: 16 * 1024 * 1024 });
+    await mkdir(join(directory, folder), { recursive: true });
+    await writeFile(join(directory, folder, 'kustomization.yaml'), stringify(kustomization));
+    const { stdout } = await run(KUSTOMIZE, ['build', join(directory, folder)], {
+      maxBuffer: 16 * 1024 * 1024,
+    });
     return parseManifests(stdout);
   } finally {
     await rm(directory, { recursive: true });
