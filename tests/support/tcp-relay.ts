@@ -24,6 +24,7 @@ export class TcpRelay {
   readonly #upstreams = new Set<Socket>();
   #isSilent = false;
   #delayMs = 0;
+  #accepted = 0;
 
   private constructor(upstreamPort: number | undefined, options: RelayOptions) {
     this.#upstreamPort = upstreamPort;
@@ -48,6 +49,11 @@ export class TcpRelay {
   /** Clients connected now. */
   get connections(): number {
     return this.#clients.size;
+  }
+
+  /** Connections of clients since the start. */
+  get accepted(): number {
+    return this.#accepted;
   }
 
   /** A URL of the server, with the relay's port in its place. */
@@ -94,6 +100,7 @@ export class TcpRelay {
   }
 
   #take(client: Socket): void {
+    this.#accepted += 1;
     client.on('error', () => client.destroy());
     if (this.#upstreamPort === undefined) {
       client.destroy();

@@ -1,13 +1,11 @@
-import { spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { requireProgram } from '../../support/debian-package.ts';
 import { documentedBlocks } from '../../support/documented-commands.ts';
-import { endChild, hasEnded } from '../../support/end-child.ts';
 import { freePort } from '../../support/free-port.ts';
-import { until } from '../../support/until.ts';
 import { findEnvoy } from './envoy.ts';
+import { type RunningProgram, runProgram } from './running-program.ts';
 
 /** What a gateway stands between. */
 export interface Neighbours {
@@ -16,13 +14,6 @@ export interface Neighbours {
   readonly backendPort: number;
   /** Requests go through while Tollgate is away, as the page says how. */
   readonly failsOpen?: boolean;
-}
-
-/** A real gateway in front of a backend. */
-export interface FrontGateway {
-  readonly port: number;
-  readonly output: () => string;
-  stop(): Promise<void>;
 }
 
 interface Kind {
@@ -100,67 +91,42 @@ export type GatewayKind = keyof typeof KINDS;
 
 export const GATEWAY_KINDS = Object.keys(KINDS) as readonly GatewayKind[];
 
+/** Where a gateway listens, and what it stands between. */
+interface Ports extends Neighbours {
+  readonly port: number;
+}
+
+/** The configuration of nginx that the page shows, for its `http` block. */
+export async function documentedServer(ports: Ports): Promise<string> {
+  return withPorts(at(await blocksOf('nginx'), 0), ports);
+}
+
+async function blocksOf(kind: GatewayKind): Promise<readonly string[]> {
+  const blocks = await documentedBlocks('authorize.md');
+  return blocks.filter(({ headings }) => headings.includes(KINDS[kind].heading)).map(({ text }) => text);
+}
+
+function withPorts(text: string, { port, tollgatePort, backendPort }: Ports): string {
+  return text
+    .replaceAll('127.0.0.1:8082', `127.0.0.1:${tollgatePort}`)
+    .replaceAll('port_value: 8082', `port_value: ${tollgatePort}`)
+    .replaceAll('127.0.0.1:3000', `127.0.0.1:${backendPort}`)
+    .replaceAll('port_value: 3000', `port_value: ${backendPort}`)
+    .replaceAll('port_value: 8000', `port_value: ${port}`)
+    .replace(/^(\s*listen |\s*bind :|:)8000/m, `$1${port}`);
+}
+
 /** Starts a gateway with the configuration that docs/authorize.md shows. Only the ports and the folder are the test's. */
-export async function startFrontGateway(
-  kind: GatewayKind,
-  { tollgatePort, backendPort, failsOpen = false }: Neighbours,
-): Promise<FrontGateway> {
-  const { heading, files, command }: Kind = KINDS[kind];
-  const blocks = (await documentedBlocks('authorize.md')).filter(({ headings }) =>
-    headings.includes(heading),
-  );
+export async function startFrontGateway(kind: GatewayKind, neighbours: Neighbours): Promise<RunningProgram> {
+  const { files, command }: Kind = KINDS[kind];
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-front-'));
   const [port, innerPort] = [await freePort(), await freePort()];
-  const texts = files(
-    blocks.map(({ text }) => text),
-    failsOpen,
-  );
+  const texts = files(await blocksOf(kind), neighbours.failsOpen ?? false);
   for (const [name, text] of Object.entries(texts)) {
-    const own = text
-      .replaceAll('127.0.0.1:8082', `127.0.0.1:${tollgatePort}`)
-      .replaceAll('port_value: 8082', `port_value: ${tollgatePort}`)
+    const own = withPorts(text, { ...neighbours, port })
       .replaceAll('127.0.0.1:8083', `127.0.0.1:${innerPort}`)
-      .replaceAll('127.0.0.1:3000', `127.0.0.1:${backendPort}`)
-      .replaceAll('port_value: 3000', `port_value: ${backendPort}`)
-      .replaceAll('port_value: 8000', `port_value: ${port}`)
-      .replace(/^(\s*listen |\s*bind :|:)8000/m, `$1${port}`)
       .replaceAll('/etc/haproxy/', `${directory}/`);
     await writeFile(join(directory, name), own);
   }
-  const [program = '', ...args] = await command(directory);
-  const child = spawn(program, args, {
-    cwd: directory,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, HOME: directory, XDG_DATA_HOME: directory, XDG_CONFIG_HOME: directory },
-  });
-  const onExit = () => child.kill('SIGKILL');
-  process.once('exit', onExit);
-  let written = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      written += chunk;
-    });
-  }
-  const stop = async (): Promise<void> => {
-    // nginx ends its workers only if it can.
-    if (!hasEnded(child)) child.kill('SIGTERM');
-    await until(() => hasEnded(child), { timeoutMs: 5000 }).catch(() => endChild(child));
-    process.removeListener('exit', onExit);
-    await rm(directory, { recursive: true, force: true });
-  };
-  try {
-    await until(() => hasEnded(child) || listens(port));
-    if (hasEnded(child)) throw new Error(`${kind} ended at once:\n${written}`);
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return { port, output: () => written, stop };
-}
-
-async function listens(port: number): Promise<boolean> {
-  return fetch(`http://127.0.0.1:${port}/`).then(
-    () => true,
-    () => false,
-  );
+  return runProgram({ name: kind, directory, port, command: await command(directory) });
 }

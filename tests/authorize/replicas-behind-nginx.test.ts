@@ -1,0 +1,127 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { metric } from '../reliability/support/probe.ts';
+import { type SteadyLoad, startLoad } from '../reliability/support/steady-load.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { freePort } from '../support/free-port.ts';
+import { type GatewayProcess, startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+import { ask, original } from './support/ask.ts';
+import { startDocumentedBalancer } from './support/documented-balancer.ts';
+import { startFrontGateway } from './support/documented-gateways.ts';
+import type { RunningProgram } from './support/running-program.ts';
+
+const CHECK_INTERVAL_MS = 200;
+/** Many times as long as the balancer needs to notice that a replica is not ready. Milliseconds. */
+const SHUTDOWN_DELAY_MS = 2000;
+const LIMIT = 200;
+
+interface Place {
+  readonly publicPort: number;
+  readonly port: number;
+  readonly opsPort: number;
+}
+
+/** Its replica makes the records, and is asked nothing else: the others come and go. */
+let fleet: Fleet;
+let backend: Server;
+let places: readonly Place[];
+let replicas: GatewayProcess[] = [];
+let balancer: RunningProgram;
+let nginx: RunningProgram;
+let load: SteadyLoad | undefined;
+beforeAll(async () => {
+  fleet = await startFleet(1);
+  backend = createServer((req, res) => {
+    req.resume();
+    res.end('from the backend');
+  }).listen(0, '127.0.0.1');
+  const ports = await Promise.all(Array.from({ length: 6 }, freePort));
+  places = [0, 3].map((at) => ({
+    ...{ publicPort: ports[at] ?? 0, port: ports[at + 1] ?? 0, opsPort: ports[at + 2] ?? 0 },
+  }));
+  replicas = await Promise.all(places.map(start));
+  balancer = await startDocumentedBalancer(places, CHECK_INTERVAL_MS);
+  nginx = await startFrontGateway('nginx', {
+    tollgatePort: balancer.port,
+    backendPort: (backend.address() as AddressInfo).port,
+  });
+});
+afterAll(async () => {
+  await load?.stop();
+  await nginx?.stop();
+  await balancer?.stop();
+  await Promise.all(replicas.map((replica) => replica.stop()));
+  backend?.closeAllConnections();
+  backend?.close();
+  await fleet?.stop();
+});
+
+function start({ publicPort, port, opsPort }: Place): Promise<GatewayProcess> {
+  return startGateway({
+    ...fleet.environment,
+    PORT: String(publicPort),
+    AUTHORIZE_PORT: String(port),
+    OPS_PORT: String(opsPort),
+    TRUSTED_PROXIES: '127.0.0.1',
+    SHUTDOWN_DELAY_MS: String(SHUTDOWN_DELAY_MS),
+  });
+}
+
+const nginxUrl = (): string => `http://127.0.0.1:${nginx.port}`;
+
+describe('two replicas behind nginx with auth_request, configured as documented,', () => {
+  it('allow exactly the limit over the proxy, /authorize and nginx', async () => {
+    await fleet.admin.makePlan('exact', LIMIT, 'day');
+    const { secret } = await fleet.admin.makeKey('exact', 'exact');
+    const headers = original(secret);
+    const ways = [
+      ...[nginxUrl(), nginxUrl(), ...replicas.map(({ url }) => url)].map(
+        (url) => async () => (await ask(url, '/', { headers })).status,
+      ),
+      ...replicas.map(
+        ({ authorizeUrl }) =>
+          async () =>
+            (await ask(authorizeUrl, '/authorize/original', { headers })).status,
+      ),
+    ];
+    const statuses = new Map<number, number>();
+    const client = async (ask: () => Promise<number>): Promise<void> => {
+      for (let i = 0; i < LIMIT / ways.length; i += 1) {
+        const status = await ask();
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }
+    };
+    // Twice as many as the limit.
+    await Promise.all([...ways, ...ways].map(client));
+    const asked = 2 * ways.length * Math.ceil(LIMIT / ways.length);
+    expect(Object.fromEntries(statuses)).toEqual({ 200: LIMIT, 429: asked - LIMIT });
+  });
+
+  it('fail no request while each is restarted under load, and count each once', async () => {
+    await fleet.admin.makePlan('rolling', 1_000_000_000, 'day');
+    const { id, secret } = await fleet.admin.makeKey('rolling', 'rolling');
+    load = startLoad(nginxUrl(), secret, [
+      { method: 'GET', path: '/', clients: 12 },
+      { method: 'POST', path: '/', clients: 4 },
+    ]);
+    const hasDecided = async ({ opsUrl }: GatewayProcess): Promise<boolean> =>
+      (await metric(opsUrl, 'tollgate_requests_total', 'route="authorize"')) > 0;
+    for (const [index, place] of places.entries()) {
+      const old = replicas[index];
+      if (old === undefined) throw new Error(`there is no replica ${index}`);
+      await until(() => hasDecided(old));
+      expect(await old.stop()).toBe(0);
+      const renewed = await start(place);
+      replicas[index] = renewed;
+      await until(() => hasDecided(renewed));
+    }
+    const { responses, failures } = await load.stop();
+    expect(failures).toEqual([]);
+    expect(responses).toBeGreaterThan(100);
+    await Promise.all(replicas.map((replica) => replica.stop()));
+    const { usage } = await fleet.admin.detail(id);
+    expect(usage).toMatchObject({ totalRequests: responses, successfulRequests: responses });
+  });
+});
