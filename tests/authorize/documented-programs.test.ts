@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { onPath, requireProgram } from '../support/debian-package.ts';
+import { requireProgram } from '../support/debian-package.ts';
 import { documentedBlocks } from '../support/documented-commands.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import type { RunningGateway } from '../support/gateway.ts';
@@ -42,7 +42,8 @@ const LANGUAGES: readonly Language[] = [
     language: 'go',
     file: 'main.go',
     command: async () => {
-      const go = await onPath('go');
+      // Only where it can be installed is it certain to be there.
+      const go = await requireProgram('go', 'golang-go').catch(() => undefined);
       if (go === undefined) return undefined;
       await run(go, ['build', '-o', 'verify', 'main.go'], {
         cwd: directory,
@@ -80,8 +81,12 @@ describe.each(LANGUAGES)('the program of docs/authorize.md in $language', ({ lan
       expect(blocks).toHaveLength(1);
       await writeFile(join(directory, file), blocks[0]?.text ?? '');
       const [program, ...args] = (await command()) ?? [];
-      // This machine has no such language.
-      if (program === undefined) return;
+      if (program === undefined) {
+        process.stderr.write(
+          `The program in ${language} was left out: there is no ${language} on the PATH.\n`,
+        );
+        return;
+      }
       const play = async (secret: string, bearer = token): Promise<string> => {
         const settings = {
           TOLLGATE: fleet.replicas[0]?.authorizeUrl,
