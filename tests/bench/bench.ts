@@ -1,4 +1,5 @@
 import { CASES } from './cases.ts';
+import { measureDecisions } from './measure/decisions.ts';
 import { measureGarbage } from './measure/garbage.ts';
 import { measureLatencies } from './measure/latencies.ts';
 import { measureMemory } from './measure/memory.ts';
@@ -59,6 +60,7 @@ async function* measure(running: World): AsyncGenerator<Measured> {
   let measured: Measured = {
     cases,
     workers: undefined,
+    decisions: undefined,
     latencies: [],
     garbage: undefined,
     garbageBefore: undefined,
@@ -69,6 +71,10 @@ async function* measure(running: World): AsyncGenerator<Measured> {
   say('workers');
   if (options.workerRounds > 0)
     measured = { ...measured, workers: await measureWorkers(running, options, say) };
+  yield measured;
+  say('decisions for other gateways');
+  if (options.decisionRounds > 0)
+    measured = { ...measured, decisions: await measureDecisions(running, options, say) };
   yield measured;
   say('latencies');
   for (const candidate of running.candidates) await candidate.restart?.();

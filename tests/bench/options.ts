@@ -19,6 +19,8 @@ export interface BenchOptions {
   readonly settleMs: number;
   /** Of two workers against one; 0 = none. */
   readonly workerRounds: number;
+  /** Of decisions for other gateways; 0 = none. */
+  readonly decisionRounds: number;
   /** Requests of the memory run; 0 = none. */
   readonly memoryRequests: number;
   /** First starts, and as many later ones, of the start-up measurement; 0 = none. */
@@ -52,6 +54,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     warmUpSeconds: isQuick ? 0.2 : 0.5,
     settleMs: isQuick ? 250 : 2600,
     workerRounds: given.workerRounds ?? (isQuick ? 1 : 2 * rounds),
+    decisionRounds: given.decisionRounds ?? rounds,
     memoryRequests: given.memoryRequests ?? (isQuick ? 10_000 : 1_000_000),
     starts: given.starts ?? (isQuick ? 1 : 5),
     nodeArguments: given.nodeArgument ?? [],
@@ -70,6 +73,7 @@ interface GivenOptions {
   readonly rounds?: number;
   readonly seconds?: number;
   readonly workerRounds?: number;
+  readonly decisionRounds?: number;
   readonly memoryRequests?: number;
   readonly starts?: number;
   readonly nodeArgument?: readonly string[];
@@ -101,6 +105,7 @@ function benchCommand(): Command {
     )
     .option('--seconds <number>', 'of each measured run; 2, with --quick 0.5', positiveNumber())
     .option('--worker-rounds <number>', 'of two workers against one; 0 = none', wholeNumber())
+    .option('--decision-rounds <number>', 'of decisions for other gateways; 0 = none', wholeNumber())
     .option('--memory-requests <number>', 'of the memory run; 0 = none', wholeNumber())
     .option('--starts <number>', 'first starts, and as many later ones; 0 = none', wholeNumber())
     .option('--node-argument <argument...>', 'for the node that runs Tollgate; --node-argument=--cpu-prof')

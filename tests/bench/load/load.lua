@@ -1,9 +1,10 @@
 --[[
   The load, for wrk. Arguments: file of keys ("<secret> <id> <limit>" on each line), method, path, kind of body (none, length,
-  chunked), percent of requests with "Connection: close", mean pause before a request in milliseconds (0 = none).
+  chunked), percent of requests with "Connection: close", mean pause before a request in milliseconds (0 = none),
+  "asks" for the calls of another gateway about these requests.
   wrk's own lines come as soon as they are written, and at the end there is one line of JSON after "BENCH ".
 ]]
-local requests, closing, close_percent, pause_ms = {}, {}, 0, 0
+local requests, closing, close_percent, pause_ms, asks = {}, {}, 0, 0, false
 local BODY = string.rep('0123456789', 1024)
 local PATHS = 10
 
@@ -18,12 +19,17 @@ end
 
 local function build(secret, method, path, kind, closes)
   local lines = {
-    method .. ' ' .. path .. ' HTTP/1.1',
+    method .. ' ' .. (asks and '/authorize/original' or path) .. ' HTTP/1.1',
     'Host: ' .. wrk.host .. ':' .. wrk.port,
     'User-Agent: bench/1.0',
     'Accept: */*',
     'Authorization: Bearer ' .. secret,
   }
+  if asks then
+    lines[#lines + 1] = 'X-Original-Method: ' .. method
+    lines[#lines + 1] = 'X-Original-URI: ' .. path
+    lines[#lines + 1] = 'X-Forwarded-For: 127.0.0.1'
+  end
   local body = ''
   if kind ~= 'none' then lines[#lines + 1] = 'Content-Type: application/octet-stream' end
   if kind == 'length' then
@@ -39,7 +45,7 @@ end
 
 function init(args)
   local file, method, path, kind = args[1], args[2], args[3], args[4]
-  close_percent, pause_ms = tonumber(args[5]), tonumber(args[6])
+  close_percent, pause_ms, asks = tonumber(args[5]), tonumber(args[6]), args[7] == 'asks'
   math.randomseed(os.time())
   local index = 0
   for line in io.lines(file) do

@@ -23,6 +23,8 @@ export interface Load {
   readonly connections?: number;
   /** Mean of the random pause before each request of a connection; none by default. Milliseconds. */
   readonly pauseMs?: number;
+  /** Not the requests, but the calls of another gateway that asks whether to forward them. */
+  readonly asks?: boolean;
 }
 
 /** What the clients saw of a load. */
@@ -61,6 +63,7 @@ export async function runLoad(world: World, load: Load): Promise<LoadResult> {
       ],
       ...[`http://127.0.0.1:${load.port}`, '--', file, benchCase.method, benchCase.path],
       ...[benchCase.body, String(benchCase.closePercent), String(pauseMs)],
+      ...(load.asks === true ? ['asks'] : []),
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );

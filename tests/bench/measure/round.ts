@@ -37,16 +37,18 @@ export interface RoundPlan {
   readonly benchCase: BenchCase;
   readonly candidate: Candidate;
   readonly round: number;
+  /** Another gateway asks about the requests, and nothing is forwarded; false by default. */
+  readonly asks?: boolean;
 }
 
 /** Warms up, measures, and holds the result against what Redis and the backend counted. */
 export async function runRound(
   world: World,
   probe: RedisProbe,
-  { benchCase, candidate, round }: RoundPlan,
+  { benchCase, candidate, round, asks = false }: RoundPlan,
   options: BenchOptions,
 ): Promise<Round> {
-  const load = { benchCase, port: candidate.port };
+  const load = { benchCase, port: candidate.port, asks };
   if (options.warmUpSeconds > 0) await runLoad(world, { ...load, seconds: options.warmUpSeconds });
   await untilQuiet(world);
   const before = await snapshot(world, probe, candidate, benchCase);
@@ -58,6 +60,7 @@ export async function runRound(
   const fault = faultOf(result, {
     seconds: options.seconds,
     isLimited: benchCase.isLimited,
+    asks,
     allowed: after.allowed - before.allowed,
     backendRequests: after.backendRequests - before.backendRequests,
   });
@@ -99,6 +102,7 @@ async function snapshot(world: World, probe: RedisProbe, candidate: Candidate, {
 interface Counted {
   readonly seconds: number;
   readonly isLimited: boolean;
+  readonly asks: boolean;
   readonly allowed: number;
   readonly backendRequests: number;
 }
@@ -109,7 +113,7 @@ interface Counted {
  */
 function faultOf(
   { requests, durationUs, limited, broken }: LoadResult,
-  { seconds, isLimited, allowed, backendRequests }: Counted,
+  { seconds, isLimited, asks, allowed, backendRequests }: Counted,
 ): string | undefined {
   if (requests === 0) return 'no request got a response';
   if (durationUs > (seconds + 1) * 1e6) return `the load took ${durationUs / 1e6} s`;
@@ -119,8 +123,9 @@ function faultOf(
     return allowed + backendRequests === 0 ? undefined : `${allowed} allowed, ${backendRequests} forwarded`;
   }
   if (limited > 0) return `${limited} responses of 400 or more`;
+  const isForwarded = asks ? backendRequests === 0 : backendRequests >= requests;
   const isPlausible =
-    backendRequests >= requests && allowed >= backendRequests && allowed <= requests + CONNECTIONS;
+    isForwarded && allowed >= Math.max(requests, backendRequests) && allowed <= requests + CONNECTIONS;
   return isPlausible ? undefined : `${requests} responses, ${allowed} allowed, ${backendRequests} forwarded`;
 }
 

@@ -20,11 +20,11 @@ const WARM_REQUESTS = 20_000;
 const LONGEST_WARM_UP_SECONDS = 6;
 
 /** Makes a gateway warm for a case: with every key known to it, where there are so many that the load may leave some out. */
-export async function warmUp(world: World, benchCase: BenchCase, port: number): Promise<void> {
+export async function warmUp(world: World, benchCase: BenchCase, port: number, asks = false): Promise<void> {
   if (benchCase.keys === 'ten_thousand') await useEveryKey(world, benchCase, port);
   let done = 0;
   for (let second = 0; second < LONGEST_WARM_UP_SECONDS && done < WARM_REQUESTS; second += 1) {
-    done += (await runLoad(world, { benchCase, port, seconds: 1 })).requests;
+    done += (await runLoad(world, { benchCase, port, asks, seconds: 1 })).requests;
   }
 }
 

@@ -1,4 +1,5 @@
 import { MAIN_CASE } from '../cases.ts';
+import type { DecisionsRound } from '../measure/decisions.ts';
 import type { Garbage } from '../measure/garbage.ts';
 import type { CandidateLatencies } from '../measure/latencies.ts';
 import type { MemoryCourse } from '../measure/memory.ts';
@@ -23,6 +24,7 @@ export interface BenchResult extends Measured {
 export interface Measured {
   readonly cases: readonly CaseResult[];
   readonly workers: readonly WorkersRound[] | undefined;
+  readonly decisions: readonly DecisionsRound[] | undefined;
   readonly latencies: readonly CandidateLatencies[];
   readonly garbage: Garbage | undefined;
   /** Of the checkout that `--against` names. */

@@ -3,14 +3,15 @@ import type { CaseResult } from '../measure/run-cases.ts';
 import { CANDIDATE_TITLES, CANDIDATES, type CandidateName } from '../setup/candidate.ts';
 import { againstTable } from './against-table.ts';
 import { type BenchResult, medianOf, noiseOf, ratioOf } from './bench-result.ts';
+import { decisionsTable } from './decisions-table.ts';
 import { decimal, table } from './table.ts';
 import { workersTable } from './workers-table.ts';
 
 /** The result as the one table of `docs/performance.md`, with what belongs under it. */
 export function markdownOf(result: BenchResult): string {
-  const parts = [heading, caseTable, againstTable, workersTable, latencyTable, processNumbers].map((part) =>
-    part(result),
-  );
+  const parts = [
+    ...[heading, caseTable, againstTable, workersTable, decisionsTable, latencyTable, processNumbers],
+  ].map((part) => part(result));
   return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`;
 }
 

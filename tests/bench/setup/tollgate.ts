@@ -19,6 +19,8 @@ export interface TollgateVariant {
   readonly workers?: number;
   /** Where it may run, as taskset writes it; the candidates' core by default. */
   readonly cores?: string;
+  /** Other gateways, on loopback, may ask for decisions; by default none. */
+  readonly decides?: boolean;
 }
 
 /** What a replica of Tollgate is started with. */
@@ -37,6 +39,8 @@ export interface TollgateWorld extends TollgateVariant {
 /** A replica, with what only it has. */
 export interface TollgateCandidate extends Candidate {
   readonly opsPort: number;
+  /** For other gateways; null where they may not ask. */
+  readonly authorizePort: number | null;
   output(): string;
 }
 
@@ -65,6 +69,7 @@ export function tollgateEnvironment(
 /** Starts a replica as `npm start` does and resolves when it is ready. */
 export async function startTollgate(world: TollgateWorld): Promise<TollgateCandidate> {
   const { nodeArguments = [], workers = 1, cores = String(CANDIDATE_CORE), repository = REPOSITORY } = world;
+  const forOthers = world.decides === true ? { AUTHORIZE_PORT: '0', TRUSTED_PROXIES: '127.0.0.1' } : {};
   // Workers can't share a port that the system chose for each of them.
   const sharedPort = workers > 1 ? { WORKERS: String(workers), PORT: String(await freePort()) } : {};
   const child = startPinned({
@@ -74,20 +79,23 @@ export async function startTollgate(world: TollgateWorld): Promise<TollgateCandi
     environment: {
       ...tollgateEnvironment(world),
       ...sharedPort,
+      ...forOthers,
       NODE_COMPILE_CACHE: join(repository, 'node_modules/.cache/tollgate'),
     },
   });
-  const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(child.output());
+  const listening = () =>
+    /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)(?:,"authorizePort":(\d+))?/.exec(child.output());
   await until(() => listening() !== null, { timeoutMs: 20_000 }).catch((cause: unknown) => {
     throw new Error(`Tollgate did not start:\n${child.output()}`, { cause });
   });
-  const [, port, opsPort] = (listening() ?? []).map(Number);
+  const [, port, opsPort, authorizePort] = (listening() ?? []).map(Number);
   if (port === undefined || opsPort === undefined) throw new Error('Tollgate said no ports.');
   await until(async () => (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).ok, { timeoutMs: 20_000 });
   return {
     name: world.name,
     port,
     opsPort,
+    authorizePort: authorizePort || null,
     pids: child.pids,
     output: child.output,
     redisDatabase: world.redisDatabase,
