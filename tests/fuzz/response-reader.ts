@@ -102,7 +102,7 @@ export class ResponseReader {
   #body(bytes: Buffer, method: string, { status, headers }: Head): Body {
     // The gateway may reject a request before it can know the method, and closes the connection then.
     const isRejected =
-      !headers.has('x-token') && headers.get('connection') === 'close' && (status === 400 || status === 408);
+      !headers.has('x-token') && headers.get('connection') === 'close' && BEFORE_METHOD.has(status);
     if ((method === 'HEAD' && !isRejected) || status === 204 || status === 304)
       return { body: Buffer.alloc(0), length: 0, isComplete: true };
     if (method === 'HEAD') return { body: bytes, length: bytes.length, isComplete: true };
@@ -136,6 +136,9 @@ export class ResponseReader {
     }
   }
 }
+
+/** Statuses of rejections for which no method need be known. */
+const BEFORE_METHOD: ReadonlySet<number> = new Set([400, 408, 431]);
 
 type Head = Pick<ReadResponse, 'status' | 'headers'>;
 type Body = { readonly body: Buffer; readonly length: number; readonly isComplete: boolean };

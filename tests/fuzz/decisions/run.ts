@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Admin } from '../../support/admin.ts';
+import { gatewaySettings } from '../../support/gateway.ts';
+import { startInProcess } from '../../support/in-process-gateway.ts';
+import { startPostgresServer } from '../../support/postgres-server.ts';
+import { startRedisServer } from '../../support/redis-server.ts';
+import { positiveNumber, scriptCommand, wholeNumber } from '../../support/script-command.ts';
+import { fuzzDecisions } from './fuzz-decisions.ts';
+import { DECISION_SETTINGS } from './play-decisions.ts';
+
+const script = scriptCommand(
+  'fuzz:decisions',
+  'Has random requests decided by the proxy, by calls of other gateways in every dialect, and by /verify, with keys of the same history, and invalid calls in between. The n-th sequence is made from the seed + n. Ends with 0 when all promises held.',
+)
+  .argument('[seconds]', 'how long', positiveNumber(), 60)
+  .argument('[seed]', 'of the first sequence; a random one by default', wholeNumber())
+  .argument('[sequences]', 'how many at most; as many as there is time for by default', wholeNumber(1))
+  .parse();
+const seconds: number = script.processedArgs[0];
+const firstSeed: number = script.processedArgs[1] ?? Math.floor(Math.random() * 1_000_000_000);
+const most: number = script.processedArgs[2] ?? Number.POSITIVE_INFINITY;
+
+const backend = createServer((req, res) => {
+  req.resume();
+  res.end('ok');
+}).listen(0, '127.0.0.1');
+await once(backend, 'listening');
+const redis = await startRedisServer();
+const postgres = await startPostgresServer();
+const { port } = backend.address() as AddressInfo;
+const gateway = await startInProcess({
+  ...gatewaySettings(`http://127.0.0.1:${port}`, postgres.url, redis.url),
+  ...DECISION_SETTINGS,
+});
+const write = (line: string): void => void process.stdout.write(`${line}\n`);
+write(`from seed ${firstSeed}`);
+const { played, findings, endings } = await fuzzDecisions(
+  { gateway, admin: new Admin(gateway.url) },
+  { firstSeed, most, deadline: performance.now() + seconds * 1000 },
+);
+for (const finding of findings) write(`NOT HELD: ${finding}`);
+if (findings.length === 0) write(`${played} sequences: all promises held`);
+for (const [ending, count] of [...endings].toSorted(([, a], [, b]) => b - a)) write(`${count} × ${ending}`);
+await gateway.stop();
+await postgres.stop();
+await redis.stop();
+process.exit(findings.length === 0 ? 0 : 1);
