@@ -4,6 +4,10 @@ import { type Manifest, OVERLAYS, parseManifests, renderOverlay, renderWithCompo
 
 /** Files that are no part of an overlay: they hold what each installation decides for itself. */
 const EXAMPLES = [
+  'k8s/examples/authorize/envoy-gateway.yaml',
+  'k8s/examples/authorize/ingress-nginx.yaml',
+  'k8s/examples/authorize/istio.yaml',
+  'k8s/examples/authorize/traefik.yaml',
   'k8s/overlays/production/secret.example.yaml',
   'k8s/overlays/production/ingress.example.yaml',
 ];
