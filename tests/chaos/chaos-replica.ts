@@ -8,10 +8,21 @@ const ORPHANS_MS = 60_000;
 /** Longest until another worker takes a dead one's place: a second, and what a busy machine needs to start one. Milliseconds. */
 const REPLACEMENT_MS = 30_000;
 
+/** Where a replica is, and who asks it. */
+interface Place extends Partial<Pick<ChaosReplica, 'frontUrl'>> {
+  readonly port: number;
+  readonly opsPort: number;
+  readonly workers: number;
+  /** None: nobody asks it for decisions. */
+  readonly authorizePort?: number;
+}
+
 /** A replica that keeps its ports over restarts: one process, or a primary process with workers. */
 export class ChaosReplica {
   readonly url: string;
   readonly opsUrl: string;
+  /** Of nginx that asks this replica before it forwards; undefined where there is none. */
+  readonly frontUrl: string | undefined;
   /** `WORKERS`. */
   readonly workers: number;
   /** From its stop signal until it is ready again: a request in that time may get no connection. */
@@ -27,16 +38,18 @@ export class ChaosReplica {
 
   constructor(
     environment: Readonly<Record<string, string>>,
-    { port, opsPort, workers }: { readonly port: number; readonly opsPort: number; readonly workers: number },
+    { port, opsPort, workers, authorizePort, frontUrl }: Place,
   ) {
     this.url = `http://127.0.0.1:${port}`;
     this.opsUrl = `http://127.0.0.1:${opsPort}`;
+    this.frontUrl = frontUrl;
     this.workers = workers;
     this.#environment = {
       ...environment,
       PORT: String(port),
       OPS_PORT: String(opsPort),
       WORKERS: String(workers),
+      ...(authorizePort !== undefined && { AUTHORIZE_PORT: String(authorizePort) }),
     };
   }
 

@@ -7,6 +7,7 @@ import type { ChaosKey, World } from './world.ts';
 export interface Attempt {
   readonly key: ChaosKey;
   readonly replica: ChaosReplica;
+  readonly way: 'proxied' | 'nginx';
   readonly startedAt: number;
   readonly endedAt: number;
   /** `cut`: the response began and did not end. `none`: the connection ended first. `late`: nothing for a minute. */
@@ -28,12 +29,14 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-const CLIENTS = 24;
+export const CLIENTS = 24;
 /** Between two requests of a client. Milliseconds. */
 const PAUSE_MS = 10;
 const LATE_MS = 60_000;
+/** One round of all replicas and keys in so many goes through nginx. */
+const ROUNDS_OF_ALL = 3;
 
-/** Clients that go round the replicas and the keys. */
+/** Clients that go round the replicas and the keys, a third of their requests through nginx where there is one. */
 export function startLoad({ replicas }: Pick<World, 'replicas'>, keys: readonly ChaosKey[]): Load {
   const attempts: Attempt[] = [];
   let isStopped = false;
@@ -43,7 +46,9 @@ export function startLoad({ replicas }: Pick<World, 'replicas'>, keys: readonly 
       const replica = replicas[turn % replicas.length];
       const key = keys[Math.floor(turn / replicas.length) % keys.length];
       if (replica === undefined || key === undefined) throw new Error('nothing to ask');
-      attempts.push(await attempt(key, replica, { agent, path: `/${turn % 5}` }));
+      const round = Math.floor(turn / (replicas.length * keys.length));
+      const way = replica.frontUrl !== undefined && round % ROUNDS_OF_ALL === 0 ? 'nginx' : 'proxied';
+      attempts.push(await attempt(key, replica, { agent, path: `/${turn % 5}`, way }));
       await wait(PAUSE_MS);
     }
     agent.destroy();
@@ -58,13 +63,13 @@ export function startLoad({ replicas }: Pick<World, 'replicas'>, keys: readonly 
   };
 }
 
-interface Way {
+interface Sent extends Pick<Attempt, 'way'> {
   readonly agent: Agent;
   readonly path: string;
 }
 
 /** Sends one request. Never rejects. */
-export function attempt(key: ChaosKey, replica: ChaosReplica, { agent, path }: Way): Promise<Attempt> {
+export function attempt(key: ChaosKey, replica: ChaosReplica, { agent, path, way }: Sent): Promise<Attempt> {
   const startedAt = performance.now();
   return new Promise((resolve) => {
     let status = 0;
@@ -75,6 +80,7 @@ export function attempt(key: ChaosKey, replica: ChaosReplica, { agent, path }: W
       resolve({
         key,
         replica,
+        way,
         startedAt,
         endedAt: performance.now(),
         end,
@@ -83,7 +89,7 @@ export function attempt(key: ChaosKey, replica: ChaosReplica, { agent, path }: W
         limit,
         code: codeIn(status, body),
       });
-    const req = request(`${replica.url}${path}`, {
+    const req = request(`${way === 'nginx' ? replica.frontUrl : replica.url}${path}`, {
       agent,
       headers: { authorization: `Bearer ${key.secret}` },
     });

@@ -121,7 +121,10 @@ async function runRound(
   await load.stop();
   const { attempts } = load;
   attempts.push(...(await serveAgain(world, keys)));
-  for (const [end, { length }] of Map.groupBy(attempts, ({ end, status }) => `${end} ${status}`)) {
+  for (const [end, { length }] of Map.groupBy(
+    attempts,
+    ({ way, end, status }) => `${way}: ${end} ${status}`,
+  )) {
     report(`${String(length).padStart(8)} × ${end}`);
   }
   const faults = await verdict({ world, keys, attempts, report });
@@ -142,19 +145,20 @@ function watchOwnStalls({ troubles }: World): void {
   }, STALL_MS / 10).unref();
 }
 
-/** Each replica serves a key again by itself, counted by Redis; and no key is too much for it. */
+/** Each replica serves a key again by itself and through nginx, counted by Redis; and no key is too much for it. */
 async function serveAgain({ replicas }: World, keys: readonly ChaosKey[]): Promise<readonly Attempt[]> {
   const agent = new Agent();
   const attempts: Attempt[] = [];
-  for (const replica of replicas) {
-    for (const key of keys) {
-      const isCounted = async () => {
-        const made = await attempt(key, replica, { agent, path: '/' });
-        attempts.push(made);
-        return made.window !== undefined;
-      };
-      await until(isCounted, { timeoutMs: 30_000 });
-    }
+  const ways = ['proxied', 'nginx'] as const;
+  for (const [replica, key, way] of replicas.flatMap((replica) =>
+    keys.flatMap((key) => ways.map((way) => [replica, key, way] as const)),
+  )) {
+    const isCounted = async () => {
+      const made = await attempt(key, replica, { agent, path: '/', way });
+      attempts.push(made);
+      return made.window !== undefined;
+    };
+    await until(isCounted, { timeoutMs: 30_000 });
   }
   return attempts;
 }

@@ -2,7 +2,7 @@ import { SOCKETS_OF_A_PORT } from '../../src/server/listening-sockets.ts';
 import { metric } from '../reliability/support/probe.ts';
 import { Admin } from '../support/admin.ts';
 import { until } from '../support/until.ts';
-import type { Attempt } from './load.ts';
+import { type Attempt, CLIENTS } from './load.ts';
 import { BACKEND_TIMEOUT_MS, type ChaosKey, type World } from './world.ts';
 
 /** How long a fault may be felt after it: time-outs, circuits that close again, connections that are made again. Milliseconds. */
@@ -11,8 +11,10 @@ const AFTERMATH_MS = 12_000;
 const UNWRITTEN_MS = 1500;
 /** How long after an outage of Redis a replica may still hold what it could not write. Milliseconds. */
 const WRITTEN_AGAIN_MS = 5000;
-/** Those that listen on `PORT` and `OPS_PORT`, and the rest. */
-const MOST_OPEN_FILES = 2 * SOCKETS_OF_A_PORT + 56;
+/** Those that listen on `PORT`, `OPS_PORT` and `AUTHORIZE_PORT`, the connections that nginx keeps, and the rest. */
+const MOST_OPEN_FILES = 3 * SOCKETS_OF_A_PORT + CLIENTS + 56;
+/** Until nginx, which is another process, knows that the replica that it asks is gone. Milliseconds. */
+const NGINX_NOTICES_MS = 1000;
 const MOST_MEMORY_BYTES = 512 * 2 ** 20;
 /** What is zero without requests. */
 const LOADS = [
@@ -59,16 +61,23 @@ function unanswered(attempts: readonly Attempt[]): readonly string[] {
 
 /** Every response but 200 and 429 has a cause among the faults. */
 function unexplained({ troubles }: World, attempts: readonly Attempt[]): readonly string[] {
-  const isExplained = ({ end, status, startedAt, endedAt, replica }: Attempt): boolean => {
+  const isExplained = ({ end, status, startedAt, endedAt, replica, way }: Attempt): boolean => {
     const backendFailed = troubles.backend.touch(startedAt - BACKEND_TIMEOUT_MS, endedAt);
     const storeFailed =
       troubles.redis.touch(startedAt - AFTERMATH_MS, endedAt) ||
       troubles.postgres.touch(startedAt - AFTERMATH_MS, endedAt);
     if (end === 'cut') return backendFailed || replica.absences.touch(startedAt, endedAt);
-    // Time counts from the request's start: what waits for Postgres for so long has none left for the backend.
-    if (status === 504) return backendFailed || troubles.postgres.touch(startedAt, endedAt);
+    // Time counts from the request's start: what waits for a store for so long has none left for the backend.
+    if (status === 504)
+      return (
+        backendFailed ||
+        troubles.postgres.touch(startedAt, endedAt) ||
+        troubles.redis.touch(startedAt, endedAt)
+      );
     if (status === 502) return backendFailed;
-    if (status === 503) return storeFailed || backendFailed;
+    // Without its replica nginx rejects.
+    const isAway = way === 'nginx' && replica.absences.touch(startedAt - NGINX_NOTICES_MS, endedAt);
+    if (status === 503) return storeFailed || backendFailed || isAway;
     return status === 200 || status === 429;
   };
   return some(
@@ -77,13 +86,11 @@ function unexplained({ troubles }: World, attempts: readonly Attempt[]): readonl
   );
 }
 
-/** Redis allows the limit and no more, in every window; and nothing else allows a request while Redis is healthy. */
+/** Redis allows the limit and no more, in every window and over both ways in; and nothing else allows a request while Redis is healthy. */
 function overLimit({ world: { troubles }, keys, attempts }: Round): readonly string[] {
   const faults: string[] = [];
   for (const key of keys) {
-    const allowed = attempts.filter(
-      ({ key: { id }, status }) => id === key.id && status !== 0 && status !== 429 && status !== 503,
-    );
+    const allowed = attempts.filter((attempt) => attempt.key.id === key.id && isAllowed(attempt));
     for (const [window, counted] of Map.groupBy(allowed, ({ window }) => window)) {
       if (window !== undefined && counted.length > key.limit) {
         faults.push(`${counted.length} requests were allowed in a window of ${key.limit}`);
@@ -96,6 +103,11 @@ function overLimit({ world: { troubles }, keys, attempts }: Round): readonly str
     faults.push(...some(uncounted, 'allowed without Redis although it was well'));
   }
   return faults;
+}
+
+/** What nginx itself responds for a backend that fails does not say in which window the request was counted. */
+function isAllowed({ status, way }: Attempt): boolean {
+  return way === 'nginx' ? status === 200 : status !== 0 && status !== 429 && status !== 503;
 }
 
 /** The sums are those of the responses, but for what was unclear to the client and what killed replicas took with them. */

@@ -1,3 +1,4 @@
+import { startFrontGateway } from '../authorize/support/documented-gateways.ts';
 import { readyz } from '../reliability/support/probe.ts';
 import { Admin } from '../support/admin.ts';
 import { freePort } from '../support/free-port.ts';
@@ -60,11 +61,17 @@ export async function startWorld(workers: readonly number[]): Promise<World> {
       REDIS_TIMEOUT_MS: '2000',
       ROOT_TOKEN,
       ENCRYPTION_KEY,
+      TRUSTED_PROXIES: '127.0.0.1',
     };
     const replicas: ChaosReplica[] = [];
     for (const own of workers) {
-      const ports = { port: await freePort(), opsPort: await freePort() };
-      const replica = new ChaosReplica(environment, { ...ports, workers: own });
+      const ports = { port: await freePort(), opsPort: await freePort(), authorizePort: await freePort() };
+      const nginx = await startFrontGateway('nginx', {
+        ...{ tollgatePort: ports.authorizePort, backendPort: Number(new URL(backend.url).port) },
+      });
+      started.push(() => nginx.stop());
+      const frontUrl = `http://127.0.0.1:${nginx.port}`;
+      const replica = new ChaosReplica(environment, { ...ports, workers: own, frontUrl });
       await replica.start();
       started.push(() => replica.kill());
       replicas.push(replica);
