@@ -81,6 +81,7 @@ const FORGED = {
   'x-original-method': 'GET',
   'x-forwarded-uri': '/free',
   'x-forwarded-method': 'GET',
+  'x-envoy-auth-failure-mode-allowed': 'true',
 };
 
 describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
@@ -161,6 +162,7 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
       'tollgate-customer-id': 'anonymous',
     });
     expect(received[0]?.headers['tollgate-external-id']).toBeUndefined();
+    if (kind === 'Envoy') expect(received[0]?.headers['x-envoy-auth-failure-mode-allowed']).toBeUndefined();
     expect((await ask(url, '/free', { headers: FORGED })).status).toBe(401);
     for (const path of ['/_tollgate', '/authorize/original', '/verify']) {
       expect([path, (await ask(url, path)).status]).toEqual([
@@ -288,6 +290,7 @@ describe.each(GATEWAY_KINDS.filter((kind) => kind !== 'Caddy'))('behind %s that 
     expect([response.status, received.length]).toEqual([200, 1]);
     for (const name of Object.keys(FORGED).filter((each) => /^(x-api-key|tollgate-)/.test(each)))
       expect([name, received[0]?.headers[name]]).toEqual([name, undefined]);
+    if (kind === 'Envoy') expect(received[0]?.headers['x-envoy-auth-failure-mode-allowed']).toBe('true');
     relay.pass(authorizePort());
   });
 
