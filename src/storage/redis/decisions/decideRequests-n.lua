@@ -211,7 +211,7 @@ local function makeDecide()
           local isOther = windowKey == KEYS[at]
           if not count and not isOther then
             isOther = isBeyondBound(indexKey, opening)
-            if not isOther then opening = opening + 1 end
+            opening = opening + 1
           end
           if isOther then
             windowKey, count = KEYS[at], tonumber(values[at - k + 1])
