@@ -20,7 +20,9 @@ export const AREAS: readonly Area[] = [
     name: 'decision scripts',
     files: ['src/storage/redis/{decisions,counters,changes}/*.lua'],
     tests: [
-      'tests/storage/redis/server-time',
+      'tests/storage/redis/change-scripts',
+      'tests/storage/redis/window-scripts',
+      'tests/storage/redis/decision-script',
       ...LIMITER_TESTS,
       'tests/contracts/limiter-model',
       'tests/storage/redis/decisions',
@@ -30,7 +32,12 @@ export const AREAS: readonly Area[] = [
   {
     name: 'usage scripts',
     files: ['src/storage/redis/usage/*.lua'],
-    tests: ['tests/contracts/live-usage', 'tests/usage/redis-rollback', 'tests/usage/late-flusher'],
+    tests: [
+      'tests/storage/redis/usage-scripts',
+      'tests/contracts/live-usage',
+      'tests/usage/redis-rollback',
+      'tests/usage/late-flusher',
+    ],
     aim: ALL,
   },
   {

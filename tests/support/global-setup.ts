@@ -29,8 +29,9 @@ export default async function setUp({ testPathPatterns }: RunConfig): Promise<vo
   const stores = {
     TEST_REDIS_URL: needed.redis ? findRedis() : undefined,
     TEST_DATABASE_URL: postgres,
-    TEST_DATABASE_TEMPLATE: postgres?.then(makeMigratedDatabase),
-    TEST_EMBEDDED_POSTGRES: needed.embedded ? makeEmbeddedPostgres() : undefined,
+    TEST_DATABASE_TEMPLATE: given('TEST_DATABASE_TEMPLATE') ?? postgres?.then(makeMigratedDatabase),
+    TEST_EMBEDDED_POSTGRES:
+      given('TEST_EMBEDDED_POSTGRES') ?? (needed.embedded ? makeEmbeddedPostgres() : undefined),
   };
   const found = await Promise.allSettled(Object.values(stores));
   globalThis.tollgateTestStores = found.flatMap((store) =>
@@ -44,6 +45,12 @@ export default async function setUp({ testPathPatterns }: RunConfig): Promise<vo
   for (const [name, store] of Object.entries(stores)) {
     if (store !== undefined) process.env[name] = (await store).url;
   }
+}
+
+/** A store that runs one after the other share, made before the first. */
+function given(name: string): Promise<TestStore> | undefined {
+  const url = process.env[name];
+  return url === undefined ? undefined : Promise.resolve({ url, stop: async () => {} });
 }
 
 /** Ends what was started for this run, and nothing else: the last one first, because a database goes before its server. */
