@@ -30,11 +30,23 @@ const SOURCES: Readonly<Record<string, (terminal: Terminal) => Promise<Candidate
     );
     return adminTokens.map(({ adminTokenId, name }) => [adminTokenId, name]);
   },
+  webhook: async (terminal) => {
+    const query = { limit: MOST_CANDIDATES };
+    const { webhooks } = await bodyOf(clientOf(terminal).GET('/tollgate/webhook', { params: { query } }));
+    return webhooks.map(({ webhookId, description }) => [webhookId, description]);
+  },
+  event: eventTypes,
+  type: eventTypes,
   context: async (terminal) => {
     const { contexts } = readContexts(contextsFile(terminal));
     return Object.entries(contexts).map(([name, { url }]) => [name, url]);
   },
 };
+
+async function eventTypes(): Promise<Candidates> {
+  const { EVENT_TYPES } = await import('../events/event-types.ts');
+  return Object.entries(EVENT_TYPES).map(([type, { when }]) => [type, when]);
+}
 
 /**
  * Prints the completions of the last word, in the form that the shells' scripts expect. If the candidates can't be found out, none are

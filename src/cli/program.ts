@@ -75,6 +75,14 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
     summary: 'Admin tokens and their scopes',
     load: async () => (await import('./commands/tokens.ts')).declareTokens,
   },
+  webhooks: {
+    summary: 'Endpoints that events are sent to',
+    load: async () => (await import('./commands/webhooks/declare-webhooks.ts')).declareWebhooks,
+  },
+  events: {
+    summary: 'What happens in the gateway, live',
+    load: async () => (await import('./commands/events.ts')).declareEvents,
+  },
   audit: {
     summary: 'Who changed what',
     load: async () => (await import('./commands/audit.ts')).declareAudit,

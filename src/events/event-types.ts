@@ -31,24 +31,27 @@ function dataOf(
 }
 
 /** What the audit log says of the change. */
-const CHANGE = dataOf(
-  {
-    changes: {
-      type: 'object',
-      additionalProperties: { type: 'object', required: ['from', 'to'] },
-      description:
-        'The fields that changed, by their names in the API, each with its value before and after.',
+const CHANGE = {
+  title: 'EventChange',
+  ...dataOf(
+    {
+      changes: {
+        type: 'object',
+        additionalProperties: { type: 'object', required: ['from', 'to'] },
+        description:
+          'The fields that changed, by their names in the API, each with its value before and after.',
+      },
+      actor: dataOf({ type: TEXT, adminTokenId: TEXT_OR_NULL, name: TEXT }),
+      reason: TEXT_OR_NULL,
+      auditId: TEXT,
+      outcome: {
+        ...TEXT,
+        description: 'The code of the error with which the change failed. Missing: it was made.',
+      },
     },
-    actor: dataOf({ type: TEXT, adminTokenId: TEXT_OR_NULL, name: TEXT }),
-    reason: TEXT_OR_NULL,
-    auditId: TEXT,
-    outcome: {
-      ...TEXT,
-      description: 'The code of the error with which the change failed. Missing: it was made.',
-    },
-  },
-  ['outcome'],
-);
+    ['outcome'],
+  ),
+};
 
 function keyChange(when: string): EventTypeRow {
   return { subject: 'consumerApiKeyId', when, scope: 'keys:read', data: CHANGE };

@@ -47,6 +47,13 @@ describe('completion', () => {
     expect(await completions(['context', 'use', ''], { TOLLGATE_CONTEXTS: file })).toEqual(['here']);
   });
 
+  it('offers webhooks with their descriptions, and types of events', async () => {
+    const create = ['webhooks', 'create', 'https://1.1.1.1', '--disabled', '--event', '*'];
+    const { webhookId } = await stage.tollgate.json(...create, '--description', 'Completed');
+    expect(await completions(['webhooks', 'resend', 'whk'])).toEqual([webhookId]);
+    expect(await completions(['events', '--type', 'tollgate.limit.r'])).toEqual(['tollgate.limit.reset']);
+  });
+
   it('offers nothing, and says nothing, where the gateway can not be asked', async () => {
     expect(await completions(['keys', 'show', ''], { TOLLGATE_URL: 'http://127.0.0.1:1' })).toEqual([]);
     expect(await completions(['keys', 'show', ''], { TOLLGATE_TOKEN: '' })).toEqual([]);

@@ -71,7 +71,7 @@ export async function withSecretFile<Result>(
 const HELD =
   'The change is under way, and the command waits for the response, which has the secret. Another signal ends the command.';
 const LOST =
-  'The change may have been made, and its secret is lost then: tollgate audit shows it, and tollgate keys rotate (or tokens rotate) makes a new secret.';
+  'The change may have been made, and its secret is lost then: tollgate audit shows it, and tollgate keys rotate (or tokens rotate, webhooks rotate) makes a new secret.';
 
 function open(file: string): number {
   try {

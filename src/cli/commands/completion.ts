@@ -7,7 +7,7 @@ const SHELLS = ['bash', 'zsh', 'fish', 'powershell'];
 export const declareCompletion: Declare = (command) =>
   void command
     .description(
-      'Prints a script by which a shell completes commands, options, and the ids of keys, plans, tokens and contexts. Bash needs the package bash-completion for it.',
+      'Prints a script by which a shell completes commands, options, and the ids of keys, plans, tokens, webhooks and contexts. Bash needs the package bash-completion for it.',
     )
     .addArgument(new Argument('<shell>').choices(SHELLS))
     .addHelpText(

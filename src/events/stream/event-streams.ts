@@ -70,8 +70,8 @@ export class EventStreams {
     if (this.#open >= MOST_STREAMS) return;
     this.#open += 1;
     try {
-      // Sends the head of the response at once.
-      yield ': open\n\n';
+      // Sends the head of the response at once, and where a client goes on that is disconnected before its first event.
+      yield `: open\n${positionText(from)}`;
       yield* this.#followed(request, from);
     } catch (error) {
       // The client connects again and goes on where it left off.
@@ -96,7 +96,7 @@ export class EventStreams {
         if (!(await request.isAllowed())) return;
         checkedMs = nowMs;
         yield wanted.length === 0
-          ? ': heartbeat\n\n'
+          ? `: heartbeat\n${positionText(position)}`
           : wanted.map((event) => messageOf(event, source)).join('');
       }
       if (nowMs - followedMs >= FOLLOW_AGAIN_MS) {
@@ -111,6 +111,11 @@ export class EventStreams {
 
 function isWanted(request: StreamRequest, event: NumberedEvent): boolean {
   return hears(request, event) && (request.subject === undefined || request.subject === event.subject);
+}
+
+/** Only the number of the last event that was considered, which a browser keeps for `Last-Event-ID` like that of a message. */
+function positionText(position: number): string {
+  return `id: ${position}\n\n`;
 }
 
 /** A message of server-sent events. JSON has no line breaks. */

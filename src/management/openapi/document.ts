@@ -2,6 +2,7 @@ import { requiredScopes } from '../../admins/principal.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { BODY_EXAMPLES } from './body-examples.ts';
 import { ErrorResponses } from './documented-errors.ts';
+import { eventWebhooks } from './event-webhooks.ts';
 import { type HeaderName, headerComponents, headersOf } from './headers.ts';
 import { parameterComponents, parametersOf } from './parameters.ts';
 import { RESPONSE_EXAMPLES } from './response-examples.ts';
@@ -34,6 +35,7 @@ export function openApiDocument(endpoints: readonly Endpoint[]): object {
     servers: [{ url: '/' }],
     tags: TAGS,
     paths: Object.fromEntries(paths),
+    webhooks: eventWebhooks(schemas),
     components: {
       securitySchemes: SECURITY_SCHEMES,
       parameters: parameterComponents(),
@@ -59,6 +61,7 @@ const TAGS = [
   { name: 'plans', description: 'Rate limit plans.' },
   { name: 'usage', description: 'Requests over time.' },
   { name: 'self-service', description: 'What consumers may know of the key that they present.' },
+  { name: 'events', description: 'Webhooks, the stream, and the events that they carry.' },
   { name: 'administration', description: 'Admin tokens, the audit log, and the gateway itself.' },
 ];
 
@@ -66,6 +69,7 @@ const TAGS = [
 function tagOf({ path, forConsumers }: Endpoint): string {
   if (forConsumers) return 'self-service';
   if (path.endsWith('/usage')) return 'usage';
+  if (/^\/tollgate\/(webhook|events)\b/.test(path)) return 'events';
   if (path.startsWith('/tollgate')) return 'administration';
   return path.startsWith('/rate-limit') ? 'plans' : 'keys';
 }

@@ -1,0 +1,85 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { messagesOf, type StreamMessage } from '../../client/event-stream.ts';
+import type { paths } from '../../client/management-api.ts';
+import { bodyOf } from '../../client/management-client.ts';
+import { ManagementFault } from '../../client/management-fault.ts';
+import type { Session } from './session.ts';
+
+/** Which events are followed. */
+export type EventQuery = NonNullable<paths['/tollgate/events']['get']['parameters']['query']>;
+
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 30_000;
+/** The gateway sends a heartbeat every 15 s. */
+const SILENCE_MS = 45_000;
+/** Statuses with which the same request may succeed a little later. */
+const TEMPORARY: readonly number[] = [429, 502, 503, 504];
+
+/**
+ * The events from now on, each as JSON, without an end. A connection that breaks is made again, and goes on after the last event. Throws
+ * if the gateway rejects the request, and if more than `retries` attempts to connect for the first time fail.
+ */
+export async function* followEvents(
+  { client, output }: Session,
+  query: EventQuery,
+  { retries }: { readonly retries: number },
+): AsyncGenerator<string> {
+  let lastId: string | undefined;
+  for (let failures = 0; ; failures += 1) {
+    try {
+      for await (const { id, data } of connect(client, query, lastId)) {
+        failures = 0;
+        lastId = id;
+        if (data !== '') yield data;
+      }
+    } catch (error) {
+      const hasConnected = lastId !== undefined;
+      if (!isTemporary(error) || (!hasConnected && failures >= retries)) throw error;
+    }
+    const waitMs = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
+    output.note(`The stream of events has ended. Connecting again in ${waitMs / 1000} s.`);
+    await pause(waitMs);
+  }
+}
+
+async function* connect(
+  client: Session['client'],
+  query: EventQuery,
+  lastId: string | undefined,
+): AsyncGenerator<StreamMessage> {
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(new StreamSilent()), SILENCE_MS);
+  try {
+    const call = client.GET('/tollgate/events', {
+      params: { query },
+      headers: lastId === undefined ? {} : { 'last-event-id': lastId },
+      parseAs: 'stream',
+      fetch: (request) => fetch(request, { signal: silence.signal }),
+    });
+    const stream = (await bodyOf(call)) as ReadableStream<Uint8Array<ArrayBuffer>>;
+    const { response } = await call;
+    if (!response.headers.get('content-type')?.startsWith('text/event-stream'))
+      throw new ManagementFault(response, undefined);
+    yield* messagesOf(refreshing(stream.pipeThrough(new TextDecoderStream()), timer));
+  } finally {
+    clearTimeout(timer);
+    silence.abort();
+  }
+}
+
+/** The same chunks. Each restarts the timer. */
+async function* refreshing(chunks: AsyncIterable<string>, timer: NodeJS.Timeout): AsyncGenerator<string> {
+  for await (const chunk of chunks) {
+    timer.refresh();
+    yield chunk;
+  }
+}
+
+/** A connection that breaks without a sign, as after the sleep of a laptop, sends no heartbeats. */
+class StreamSilent extends Error {}
+
+function isTemporary(error: unknown): boolean {
+  if (error instanceof ManagementFault) return TEMPORARY.includes(error.status);
+  // `fetch` rejects with a TypeError if it can't connect or the connection breaks.
+  return error instanceof StreamSilent || error instanceof TypeError;
+}

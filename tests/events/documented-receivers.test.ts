@@ -1,0 +1,88 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { requireProgram } from '../support/debian-package.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import type { RunningGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+import {
+  DocumentedReceiver,
+  documentedProgram,
+  nowSeconds,
+  programFolder,
+  removeFolder,
+  WEBHOOK_SECRET,
+} from './support/documented-receiver.ts';
+
+const RECEIVERS = [
+  {
+    language: 'js',
+    heading: '### A receiver in JavaScript',
+    file: 'receiver.mjs',
+    find: async () => process.execPath,
+  },
+  {
+    ...{ language: 'python', heading: '### A receiver in Python', file: 'receiver.py' },
+    find: () => requireProgram('python3', 'python3'),
+  },
+];
+const OTHER_SECRET = 'whsec_ZW5vdWdoIGJ5dGVzIGZvciBhbm90aGVyIHNlY3JldA==';
+const EVENT = JSON.stringify({ type: 'tollgate.key.created', subject: 'key_1', data: { name: 'Grüße' } });
+
+let directory: string;
+let fleet: Fleet<RunningGateway>;
+let receiver: DocumentedReceiver | undefined;
+beforeAll(async () => {
+  directory = await programFolder();
+  fleet = await startInProcessFleet(1, {
+    WEBHOOK_ALLOW_HTTP: 'true',
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+  });
+});
+afterEach(() => receiver?.stop());
+afterAll(async () => {
+  await fleet?.stop();
+  await removeFolder(directory);
+});
+
+describe.each(RECEIVERS)(
+  'the receiver of docs/events.md in $language',
+  ({ language, heading, file, find }) => {
+    async function start(secret = WEBHOOK_SECRET): Promise<DocumentedReceiver> {
+      const text = await documentedProgram('events.md', heading, language);
+      const options = { file, text, program: await find() };
+      receiver = await DocumentedReceiver.start(directory, options, { WEBHOOK_SECRET: secret });
+      return receiver;
+    }
+
+    it('takes what is signed with its secret, also while a rotation runs, each delivery once', async () => {
+      const started = await start();
+      expect(await started.send(EVENT)).toBe(204);
+      expect(await started.send(EVENT)).toBe(204);
+      expect(await started.send(EVENT, { webhookId: 'dlv_2', secrets: [OTHER_SECRET, WEBHOOK_SECRET] })).toBe(
+        204,
+      );
+      await until(() => started.printed.length >= 2);
+      expect(started.printed).toEqual(['tollgate.key.created key_1', 'tollgate.key.created key_1']);
+    });
+
+    it('rejects another secret, an old timestamp, and a request without a signature', async () => {
+      const started = await start();
+      expect(await started.send(EVENT, { secrets: [OTHER_SECRET] })).toBe(401);
+      for (const timestamp of [nowSeconds() - 600, nowSeconds() + 600])
+        expect(await started.send(EVENT, { timestamp })).toBe(401);
+      expect((await fetch(started.url, { method: 'POST', body: EVENT })).status).toBe(401);
+      expect(started.printed).toEqual([]);
+    });
+
+    it('takes what the gateway sends', async () => {
+      // The receiver needs the secret, and so the webhook before its address is known.
+      const fields = { url: 'http://127.0.0.1:1', events: ['tollgate.key.*'], enabled: false };
+      const { body } = await fleet.admin.call('POST', '/tollgate/webhook/create', fields);
+      const started = await start(body.secret);
+      const changes = { url: started.url, enabled: true };
+      await fleet.admin.call('PATCH', `/tollgate/webhook/${body.webhookId}`, changes);
+      const { id } = await fleet.admin.makeKey(`for ${language}`);
+      await until(() => started.printed.includes(`tollgate.key.created ${id}`));
+      await fleet.admin.call('DELETE', `/tollgate/webhook/${body.webhookId}`);
+    });
+  },
+);
