@@ -374,9 +374,9 @@ export class VersionMismatch extends TollgateError {
   }
 }
 
-/** Why a configuration can't be applied to a plan or a key. */
+/** Why a configuration can't be applied to a record. */
 export interface ConfigurationConflict {
-  readonly type: 'plan' | 'key';
+  readonly type: 'plan' | 'key' | 'webhook';
   /** The rateLimitId or the externalId. */
   readonly id: string;
   readonly reason: string;
@@ -389,7 +389,7 @@ export class ManagedElsewhere extends TollgateError {
   constructor(conflicts: readonly ConfigurationConflict[]) {
     super(
       'managed_elsewhere',
-      `Nothing was applied. Plans and keys that are managed elsewhere, or were changed there: ${conflicts.length}, listed under "conflicts". ${remedyOf(conflicts)}`,
+      `Nothing was applied. Records that are managed elsewhere, or were changed there: ${conflicts.length}, listed under "conflicts". ${remedyOf(conflicts)}`,
     );
     this.details = { conflicts: conflicts.slice(0, MAX_FAULTS) };
   }
@@ -399,7 +399,7 @@ function remedyOf(conflicts: readonly ConfigurationConflict[]): string {
   const isAnyAmbiguous = conflicts.some(({ reason }) => reason === 'ambiguous');
   const isAnyOther = conflicts.some(({ reason }) => reason !== 'ambiguous');
   if (!isAnyAmbiguous) return '"force" takes them over.';
-  const remedy = 'Several keys have the externalId of an ambiguous one: give it another.';
+  const remedy = 'Several records have the externalId of an ambiguous one: give it another.';
   return isAnyOther ? `${remedy} "force" takes the others over.` : remedy;
 }
 

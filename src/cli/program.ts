@@ -68,7 +68,7 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
     load: async () => (await import('./commands/usage.ts')).declareUsage,
   },
   config: {
-    summary: 'Plans and keys as a configuration',
+    summary: 'Plans, keys and webhooks as a configuration',
     load: async () => (await import('./commands/config/config.ts')).declareConfig,
   },
   tokens: {

@@ -1,16 +1,17 @@
 import type { ChangeContext } from '../audit/change-context.ts';
+import type { Webhook } from '../events/webhook.ts';
 import type { ConsumerKey } from '../keys/consumer-key.ts';
-import type { DesiredKey } from './desired-state.ts';
+import type { DesiredKey, DesiredWebhook } from './desired-state.ts';
 import type { StateChanges } from './desired-state-store.ts';
 import type { Difference } from './difference.ts';
-import { digestOf, writtenKey, writtenPlan } from './written-state.ts';
+import { digestOf, writtenKey, writtenPlan, writtenWebhook } from './written-state.ts';
 
-/** The changes to the records that a difference requires, without new keys. */
+/** The changes to the records that a difference requires, without new keys and webhooks. */
 export function changesOfDifference(
-  { plans, keys, notedPlans, notedKeys }: Difference,
+  { plans, keys, webhooks, notedPlans, notedKeys, notedWebhooks }: Difference,
   managedBy: string,
   { atMs }: ChangeContext,
-): Omit<StateChanges, 'newKeys' | 'appliedDigest'> {
+): Omit<StateChanges, 'newKeys' | 'newWebhooks' | 'appliedDigest'> {
   const made = { createdAtMs: atMs, updatedAtMs: atMs, version: 1, managedBy };
   return {
     newPlans: plans.flatMap(({ action, wanted }) =>
@@ -46,12 +47,37 @@ export function changesOfDifference(
     deletedKeys: keys.flatMap(({ action, before }) =>
       action === 'delete' && before !== undefined ? [before.key] : [],
     ),
+    changedWebhooks: webhooks.flatMap(({ before, wanted }) =>
+      before === undefined || wanted === undefined
+        ? []
+        : [
+            {
+              before: before.webhook,
+              wanted: webhookAfter(before.webhook, wanted, managedBy),
+              managedDigest: digestOf(writtenWebhook(wanted)),
+            },
+          ],
+    ),
+    deletedWebhooks: webhooks.flatMap(({ action, before }) =>
+      action === 'delete' && before !== undefined ? [before.webhook] : [],
+    ),
     notedPlans,
     notedKeys,
+    notedWebhooks,
   };
 }
 
 function keyAfter(before: ConsumerKey, wanted: DesiredKey, managedBy: string): ConsumerKey {
   const { secretDigest: _, ...fields } = wanted;
   return { ...before, ...fields, managedBy };
+}
+
+function webhookAfter(before: Webhook, wanted: DesiredWebhook, managedBy: string): Webhook {
+  const isEnabledAgain = wanted.enabled && !before.enabled;
+  return {
+    ...before,
+    ...wanted,
+    managedBy,
+    ...(isEnabledAgain && { disabledReason: null, failingSinceMs: null }),
+  };
 }

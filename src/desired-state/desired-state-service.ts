@@ -4,6 +4,7 @@
 
 import type { ChangeContext } from '../audit/change-context.ts';
 import { DigestMismatch, ManagedElsewhere, requireNoFaults, StoreUnavailable } from '../errors.ts';
+import type { Webhook } from '../events/webhook.ts';
 import type { ConsumerKey } from '../keys/consumer-key.ts';
 import type { KeyRepository } from '../keys/key-repository.ts';
 import type { RecordVersion, RecordVersions } from '../limiter/record-versions.ts';
@@ -19,9 +20,16 @@ import type {
   StateSelection,
   StateTransaction,
 } from './desired-state-store.ts';
-import { conflictsOf, type Difference, differenceBetween } from './difference.ts';
+import { conflictsOf, type Difference, differenceBetween, type WebhookStep } from './difference.ts';
 import { NewManagedKeys, type NewManagedKeysOptions, type RevealedSecret } from './new-managed-keys.ts';
-import { digestOf, writtenKey, writtenPlan } from './written-state.ts';
+import {
+  checkUrls,
+  newManagedWebhooks,
+  type RevealedWebhookSecret,
+  requireSameReceivers,
+  type WebhookMaker,
+} from './new-managed-webhooks.ts';
+import { digestOf, writtenKey, writtenPlan, writtenWebhook } from './written-state.ts';
 
 /** What `DesiredStateService` is built from. */
 export interface DesiredStateServiceOptions extends NewManagedKeysOptions {
@@ -30,6 +38,7 @@ export interface DesiredStateServiceOptions extends NewManagedKeysOptions {
   readonly keys: Pick<KeyRepository, 'findSnapshotsById'>;
   readonly unitOfWork: Pick<UnitOfWork, 'join' | 'afterCommit'>;
   readonly versions: RecordVersions;
+  readonly webhooks: WebhookMaker;
   /** Null if keys without a plan are unlimited. */
   readonly defaultPlanId: string | null;
 }
@@ -37,8 +46,10 @@ export interface DesiredStateServiceOptions extends NewManagedKeysOptions {
 /** The owner of a configuration, and whether applying it deletes what it does not contain. */
 export interface ConfigurationTerms {
   readonly owner: string;
-  /** Whether plans and keys of the owner that are not in the configuration are deleted. */
+  /** Whether records of the owner that are not in the configuration are deleted. */
   readonly prune: boolean;
+  /** Throws if the principal may not make these changes to webhooks; undefined: it may make all. */
+  readonly requireAllowed?: (steps: readonly WebhookStep[]) => void;
 }
 
 export interface ApplyOptions extends ConfigurationTerms {
@@ -59,6 +70,7 @@ export interface AppliedState {
   readonly newKeyIds: ReadonlyMap<string, string>;
   /** The secrets of the new keys without a `secretHash`. */
   readonly secrets: readonly RevealedSecret[];
+  readonly webhookSecrets: readonly RevealedWebhookSecret[];
 }
 
 /** The longest time between marking keys stale in Redis and the commit: half of the time for which the mark lasts. */
@@ -67,7 +79,7 @@ const LONGEST_WRITE_MS = 15_000;
 const RETIRED_AT_ONCE = 50;
 
 /**
- * Brings plans and keys to the state that a configuration describes, all or nothing. Once the promise resolves, a change applies to the
+ * Brings plans, keys and webhooks to the state that a configuration describes, all or nothing. Once the promise resolves, a change applies to the
  * next request on every replica. If it rejects with `StoreUnavailable`, the change may or may not have been made.
  */
 export class DesiredStateService {
@@ -79,19 +91,23 @@ export class DesiredStateService {
     this.#newManagedKeys = new NewManagedKeys(options);
   }
 
-  /** The changes that applying the configuration would make. Throws like `differenceBetween`. */
+  /** The changes that applying the configuration would make. Throws like `differenceBetween`, and `WebhookUrlNotAllowed`. */
   async diff(
     desired: DesiredState,
     terms: ConfigurationTerms,
     { onlyTags }: Pick<ChangeContext, 'onlyTags'>,
   ): Promise<Difference> {
     requireTags(desired, onlyTags);
-    const present = await this.#options.store.read(selectionOf(desired, terms, onlyTags));
-    return differenceBetween(desired, present, { ...terms, defaultPlanId: this.#options.defaultPlanId });
+    const { store, webhooks, defaultPlanId } = this.#options;
+    const present = await store.read(selectionOf(desired, terms, onlyTags));
+    const difference = differenceBetween(desired, present, { ...terms, defaultPlanId });
+    requireWebhooks(desired, difference, terms);
+    await checkUrls(desired, present, webhooks);
+    return difference;
   }
 
   /**
-   * Throws like `differenceBetween`, and `ManagedElsewhere`, `DigestMismatch`, `PlanInUse` for a plan that would be deleted, and
+   * Throws like `diff`, and `ManagedElsewhere`, `DigestMismatch`, `PlanInUse` for a plan that would be deleted, and
    * `SecretsTaken`. Undefined if `unlessApplied` is set and the configuration was the last one applied.
    */
   async apply(
@@ -100,7 +116,7 @@ export class DesiredStateService {
     change: ChangeContext,
   ): Promise<AppliedState | undefined> {
     requireTags(desired, change.onlyTags);
-    const { store, plans, versions, unitOfWork } = this.#options;
+    const { store, plans, versions, unitOfWork, webhooks } = this.#options;
     const selection = selectionOf(desired, options, change.onlyTags);
     // A single transaction for all reads and writes: the embedded store can't run a second one at the same time.
     return unitOfWork.join(async () => {
@@ -116,6 +132,7 @@ export class DesiredStateService {
         const others = written.changedVersions.filter(({ keyId }) => !published.has(keyId));
         if (others.length > 0) await versions.publishVersion(others);
         await this.#retire(written);
+        if (written.difference.webhooks.length > 0) webhooks.wake();
       });
       return written;
     });
@@ -131,6 +148,11 @@ export class DesiredStateService {
     return this.#options.store.exportKeys(selection);
   }
 
+  /** The webhooks with an externalId that is unique in the selection. */
+  exportWebhooks(selection: ExportSelection): Promise<readonly Webhook[]> {
+    return this.#options.store.exportWebhooks(selection);
+  }
+
   /** The number of keys that can't be exported, because they have no externalId or share it. */
   countLeftOut(selection: ExportSelection): Promise<number> {
     return this.#options.store.countLeftOut(selection);
@@ -140,17 +162,27 @@ export class DesiredStateService {
     transaction: StateTransaction,
     { desired, options, change }: Application,
   ): Promise<WrittenState | undefined> {
-    const { clock, versions, defaultPlanId } = this.#options;
+    const { clock, versions, defaultPlanId, webhooks } = this.#options;
     const appliedDigest = digestOfConfiguration(desired, options);
     if (options.unlessApplied && transaction.appliedDigest?.equals(appliedDigest)) return undefined;
     const difference = differenceBetween(desired, transaction.present, { ...options, defaultPlanId });
     if (options.expectDigest !== undefined && options.expectDigest !== difference.digest)
       throw new DigestMismatch(difference.digest);
+    requireWebhooks(desired, difference, options);
+    // Takes 2 s at most. Only here is it known that the configuration was not applied already.
+    await checkUrls(desired, transaction.present, webhooks);
     const conflicts = conflictsOf(difference, options.force);
     if (conflicts.length > 0) throw new ManagedElsewhere(conflicts);
     if (options.needsSecretHash) requireSecretHashes(desired, difference);
-    const { secrets, newKeys } = await this.#newManagedKeys.make(difference, options.owner, change);
-    const changes = { ...changesOfDifference(difference, options.owner, change), newKeys, appliedDigest };
+    const { owner } = options;
+    const { secrets, newKeys } = await this.#newManagedKeys.make(difference, owner, change);
+    const { webhookSecrets, newWebhooks } = newManagedWebhooks(
+      difference,
+      { maker: webhooks, owner },
+      change,
+    );
+    const made = { newKeys, newWebhooks, appliedDigest };
+    const changes = { ...changesOfDifference(difference, owner, change), ...made };
     const retired = await this.#windowNames(changes.deletedKeys);
     const stale = await this.#keysTouched(changes);
     const markedAtMs = clock.nowMs();
@@ -160,7 +192,7 @@ export class DesiredStateService {
     if (clock.nowMs() - markedAtMs > LONGEST_WRITE_MS)
       throw new StoreUnavailable('postgres', new Error('The configuration took too long to be written.'));
     const newKeyIds = new Map(newKeys.map(({ key }) => [key.externalId ?? '', key.id]));
-    return { difference, newKeyIds, secrets, changes, changedVersions, retired };
+    return { difference, newKeyIds, secrets, webhookSecrets, changes, changedVersions, retired };
   }
 
   /** The keys whose cached copies become outdated. Each occurs once: a second mark on the same key would never be removed. */
@@ -240,7 +272,7 @@ interface WrittenState extends AppliedState {
 }
 
 function selectionOf(
-  { plans, keys }: DesiredState,
+  { plans, keys, webhooks }: DesiredState,
   { owner, prune }: ConfigurationTerms,
   onlyTags: readonly string[],
 ): StateSelection {
@@ -249,6 +281,7 @@ function selectionOf(
     hasAllOfOwner: prune,
     planIds: [...new Set([...plans.map(({ id }) => id), ...keys.flatMap(({ planId }) => planId ?? [])])],
     externalIds: keys.map(({ externalId }) => externalId),
+    webhookExternalIds: webhooks.map(({ externalId }) => externalId),
     hashedExternalIds: keys.flatMap(({ externalId, secretDigest }) =>
       secretDigest === null ? [] : [externalId],
     ),
@@ -256,15 +289,24 @@ function selectionOf(
   };
 }
 
-/** Throws `InvalidBody` for keys that lack a tag which the principal is limited to. */
-function requireTags({ keys }: DesiredState, onlyTags: readonly string[]): void {
-  const faults = keys.flatMap(({ tags }, index) => {
+/** Throws `InvalidBody` for keys and webhooks that lack a tag which the principal is limited to. */
+function requireTags({ keys, webhooks }: DesiredState, onlyTags: readonly string[]): void {
+  const faultOf = (field: string, tags: readonly string[]) => {
     const missing = onlyTags.filter((tag) => !tags.includes(tag));
     if (missing.length === 0) return [];
     const message = `must have the tags that the admin token is limited to: ${missing.join(', ')}`;
-    return [{ field: `keys[${index}].tags`, message }];
-  });
-  requireNoFaults(faults);
+    return [{ field, message }];
+  };
+  requireNoFaults([
+    ...keys.flatMap(({ tags }, index) => faultOf(`keys[${index}].tags`, tags)),
+    ...webhooks.flatMap(({ onlyTags: tags }, index) => faultOf(`webhooks[${index}].onlyTags`, tags)),
+  ]);
+}
+
+/** Throws what `requireAllowed` throws, and `InvalidBody` for webhooks that would take their headers to another receiver. */
+function requireWebhooks(desired: DesiredState, { webhooks }: Difference, terms: ConfigurationTerms): void {
+  terms.requireAllowed?.(webhooks);
+  requireSameReceivers(desired, webhooks);
 }
 
 /** Throws `InvalidBody` for new keys without a `secretHash`. */
@@ -278,7 +320,12 @@ function requireSecretHashes(desired: DesiredState, { keys }: Difference): void 
   requireNoFaults(faults);
 }
 
-function digestOfConfiguration({ plans, keys }: DesiredState, { prune, force }: ApplyOptions): Buffer {
+function digestOfConfiguration(
+  { plans, keys, webhooks }: DesiredState,
+  { prune, force }: ApplyOptions,
+): Buffer {
   const hashes = keys.map(({ secretDigest }) => secretDigest?.toString('hex') ?? null);
-  return digestOf([plans.map(writtenPlan), keys.map(writtenKey), hashes, prune, force]);
+  const content = [plans.map(writtenPlan), keys.map(writtenKey), hashes, prune, force];
+  // Without webhooks the digest is that of earlier versions.
+  return digestOf(webhooks.length === 0 ? content : [...content, webhooks.map(writtenWebhook)]);
 }

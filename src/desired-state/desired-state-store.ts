@@ -1,4 +1,5 @@
 import type { ChangeContext } from '../audit/change-context.ts';
+import type { StoredWebhook, Webhook } from '../events/webhook.ts';
 import type { ConsumerKey } from '../keys/consumer-key.ts';
 import type { NewConsumerKey } from '../keys/key-repository.ts';
 import type { SecretMatch } from '../keys/secrets/stored-secret.ts';
@@ -10,6 +11,8 @@ export interface PresentState {
   readonly plans: readonly PresentPlan[];
   /** Sorted by id. */
   readonly keys: readonly PresentKey[];
+  /** Sorted by id. */
+  readonly webhooks: readonly PresentWebhook[];
 }
 
 export interface PresentPlan {
@@ -23,17 +26,23 @@ export interface PresentKey {
   readonly managedDigest: Buffer | null;
 }
 
+export interface PresentWebhook {
+  readonly webhook: Webhook;
+  readonly managedDigest: Buffer | null;
+}
+
 /** Selects the records that a configuration may change: those that it names, and the plans that its owner manages. */
 export interface StateSelection {
   readonly owner: string;
-  /** Whether all keys that the owner manages are selected as well: those that are not named may be deleted. */
+  /** Whether all keys and webhooks that the owner manages are selected as well: those that are not named may be deleted. */
   readonly hasAllOfOwner: boolean;
   /** Includes the plans of the configuration's keys. */
   readonly planIds: readonly string[];
   readonly externalIds: readonly string[];
   /** The externalIds of keys with a `secretHash`, which is used if they are new. */
   readonly hashedExternalIds: readonly string[];
-  /** Only keys with all of these tags; empty: all keys. */
+  readonly webhookExternalIds: readonly string[];
+  /** Only keys with all of these tags, and webhooks that are limited to them; empty: all. */
   readonly onlyTags: readonly string[];
 }
 
@@ -60,9 +69,13 @@ export interface StateChanges {
   readonly newKeys: readonly NewManagedKey[];
   readonly changedKeys: readonly Changed<ConsumerKey, ConsumerKey>[];
   readonly deletedKeys: readonly ConsumerKey[];
+  readonly newWebhooks: readonly { readonly stored: StoredWebhook; readonly managedDigest: Buffer }[];
+  readonly changedWebhooks: readonly Changed<Webhook, Webhook>[];
+  readonly deletedWebhooks: readonly Webhook[];
   /** Records that already are as wanted, but by someone else's change: only the digest is stored. */
   readonly notedPlans: readonly { readonly id: string; readonly managedDigest: Buffer }[];
   readonly notedKeys: readonly { readonly id: string; readonly managedDigest: Buffer }[];
+  readonly notedWebhooks: readonly { readonly id: string; readonly managedDigest: Buffer }[];
   /** The digest of the whole configuration. */
   readonly appliedDigest: Buffer;
 }
@@ -79,14 +92,14 @@ export interface StateTransaction {
   write(changes: StateChanges): Promise<readonly RecordVersion[]>;
 }
 
-/** Selects the keys to export. */
+/** Selects the keys and webhooks to export. */
 export interface ExportSelection {
-  /** Undefined: keys of any owner, or of none. */
+  /** Undefined: those of any owner, or of none. */
   readonly owner: string | undefined;
   readonly onlyTags: readonly string[];
 }
 
-/** Stores the plans and keys of configurations. Every method rejects with `StoreUnavailable` if the store does not respond. */
+/** Stores the plans, keys and webhooks of configurations. Every method rejects with `StoreUnavailable` if the store does not respond. */
 export interface DesiredStateStore {
   read(selection: StateSelection): Promise<PresentState>;
   /**
@@ -102,6 +115,8 @@ export interface DesiredStateStore {
   exportPlans(owner: string | undefined): Promise<readonly Plan[]>;
   /** The keys with an externalId that is unique in the selection, by externalId, in batches. */
   exportKeys(selection: ExportSelection): AsyncIterable<readonly ConsumerKey[]>;
+  /** The webhooks with an externalId that is unique in the selection, by externalId. */
+  exportWebhooks(selection: ExportSelection): Promise<readonly Webhook[]>;
   /** The number of keys of the selection that have no externalId, or share it. */
   countLeftOut(selection: ExportSelection): Promise<number>;
 }

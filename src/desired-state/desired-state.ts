@@ -1,3 +1,4 @@
+import type { Webhook } from '../events/webhook.ts';
 import type { ConsumerKey } from '../keys/consumer-key.ts';
 import type { NewPlan } from '../plans/plan-service.ts';
 
@@ -24,8 +25,21 @@ export interface DesiredKey extends ConfiguredKeyFields {
   readonly secretDigest: Buffer | null;
 }
 
-/** The plans and keys in a configuration. Each is valid by itself, and ids are unique. */
+/** The fields of a webhook that a configuration sets. Its headers are secrets, and stay as they are. */
+export type ConfiguredWebhookFields = Pick<
+  Webhook,
+  'url' | 'events' | 'onlyTags' | 'description' | 'enabled' | 'batch'
+>;
+
+/** A webhook in a configuration. */
+export interface DesiredWebhook extends ConfiguredWebhookFields {
+  /** Identifies the webhook; unique in the configuration. */
+  readonly externalId: string;
+}
+
+/** The plans, keys and webhooks in a configuration. Each is valid by itself, and ids are unique. */
 export interface DesiredState {
   readonly plans: readonly NewPlan[];
   readonly keys: readonly DesiredKey[];
+  readonly webhooks: readonly DesiredWebhook[];
 }

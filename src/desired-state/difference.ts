@@ -2,21 +2,27 @@ import { changedFields, type FieldChanges } from '../audit/audit-entry.ts';
 import { type ConfigurationConflict, type FieldFault, PlanIsDefault, requireNoFaults } from '../errors.ts';
 import { SHIPPED_PLAN_ID } from '../plans/plan-id.ts';
 import type { NewPlan } from '../plans/plan-service.ts';
-import type { DesiredKey, DesiredState } from './desired-state.ts';
-import type { PresentKey, PresentPlan, PresentState, StateChanges } from './desired-state-store.ts';
-import { digestOf, type Written, writtenKey, writtenPlan } from './written-state.ts';
+import type { DesiredKey, DesiredState, DesiredWebhook } from './desired-state.ts';
+import type {
+  PresentKey,
+  PresentPlan,
+  PresentState,
+  PresentWebhook,
+  StateChanges,
+} from './desired-state-store.ts';
+import { digestOf, type Written, writtenKey, writtenPlan, writtenWebhook } from './written-state.ts';
 
 /** Why a record is not changed without `force`. */
 export const CONFLICT_REASONS = [
   'not_managed',
   'other_owner',
   'changed_elsewhere',
-  /** Several keys have the externalId. `force` does not resolve this. */
+  /** Several keys, or webhooks, have the externalId. `force` does not resolve this. */
   'ambiguous',
 ] as const;
 type ConflictReason = (typeof CONFLICT_REASONS)[number];
 
-/** A plan or a key to create, update or delete. */
+/** A plan, a key or a webhook to create, update or delete. */
 interface Step<Present, Wanted> {
   readonly action: 'create' | 'update' | 'delete';
   /** The rateLimitId or the externalId. */
@@ -30,18 +36,21 @@ interface Step<Present, Wanted> {
   readonly conflict: ConflictReason | undefined;
 }
 
-export type PlanStep = Step<PresentPlan, NewPlan>;
-export type KeyStep = Step<PresentKey, DesiredKey>;
+type PlanStep = Step<PresentPlan, NewPlan>;
+type KeyStep = Step<PresentKey, DesiredKey>;
+export type WebhookStep = Step<PresentWebhook, DesiredWebhook>;
 
 /** The difference between a configuration and the present records. */
 export interface Difference {
   readonly plans: readonly PlanStep[];
   readonly keys: readonly KeyStep[];
-  /** The number of plans and keys that already are as wanted. */
+  readonly webhooks: readonly WebhookStep[];
+  /** The number of records that already are as wanted. */
   readonly unchanged: number;
   /** Unchanged records that someone else has brought into the wanted state. */
   readonly notedPlans: StateChanges['notedPlans'];
   readonly notedKeys: StateChanges['notedKeys'];
+  readonly notedWebhooks: StateChanges['notedWebhooks'];
   /** SHA-256 of all changes, hexadecimal. */
   readonly digest: string;
 }
@@ -66,27 +75,39 @@ export function differenceBetween(
 ): Difference {
   const plans = planComparisons(desired, present, options);
   const keys = keyComparisons(desired, present, options);
+  const webhooks = webhookComparisons(desired, present, options);
   requirePlans(desired, present, plans);
   const planSteps = plans.flatMap(({ step }) => step ?? []);
   const keySteps = keys.flatMap(({ step }) => step ?? []);
+  const webhookSteps = webhooks.flatMap(({ step }) => step ?? []);
+  const steps = [...planSteps, ...keySteps, ...webhookSteps];
+  // Without webhooks the digest is that of earlier versions.
+  const contents = [planSteps, keySteps, ...(webhookSteps.length > 0 ? [webhookSteps] : [])];
   return {
     plans: planSteps,
     keys: keySteps,
-    unchanged: plans.length + keys.length - planSteps.length - keySteps.length,
+    webhooks: webhookSteps,
+    unchanged: plans.length + keys.length + webhooks.length - steps.length,
     notedPlans: plans.flatMap(({ noted }) => noted ?? []),
     notedKeys: keys.flatMap(({ noted }) => noted ?? []),
-    digest: digestOf([planSteps.map(contentOf), keySteps.map(contentOf)]).toString('hex'),
+    notedWebhooks: webhooks.flatMap(({ noted }) => noted ?? []),
+    digest: digestOf(contents.map((some) => some.map(contentOf))).toString('hex'),
   };
 }
 
 /** The conflicts of a difference. With `force`, only those that `force` does not resolve. */
-export function conflictsOf({ plans, keys }: Difference, force: boolean): readonly ConfigurationConflict[] {
-  const of = (type: 'plan' | 'key', steps: readonly (PlanStep | KeyStep)[]) =>
+export function conflictsOf(
+  { plans, keys, webhooks }: Difference,
+  force: boolean,
+): readonly ConfigurationConflict[] {
+  const of = (type: ConfigurationConflict['type'], steps: readonly AnyStep[]) =>
     steps.flatMap(({ id, conflict }): readonly ConfigurationConflict[] =>
       conflict === undefined || (force && conflict !== 'ambiguous') ? [] : [{ type, id, reason: conflict }],
     );
-  return [...of('plan', plans), ...of('key', keys)];
+  return [...of('plan', plans), ...of('key', keys), ...of('webhook', webhooks)];
 }
+
+export type AnyStep = PlanStep | KeyStep | WebhookStep;
 
 /** The result for one record; `step` is undefined if nothing is to be changed. */
 interface Comparison<S> {
@@ -118,30 +139,51 @@ function planComparisons(
 }
 
 function keyComparisons(
-  desired: DesiredState,
+  { keys }: DesiredState,
   present: PresentState,
-  { owner, prune }: DifferenceOptions,
+  options: DifferenceOptions,
 ): readonly Comparison<KeyStep>[] {
-  const byExternalId = Map.groupBy(present.keys, ({ key }) => key.externalId);
-  const found = new Set<PresentKey>();
-  const wanted = desired.keys.map((key) => {
-    const candidates = byExternalId.get(key.externalId) ?? [];
-    const own = candidates.filter((candidate) => candidate.key.managedBy === owner);
+  const states = present.keys.map(stateOfKey);
+  const wishes = keys.map((wanted) => ({ id: wanted.externalId, wanted, written: writtenKey(wanted) }));
+  return comparisonsByExternalId<PresentKey, DesiredKey>(wishes, states, options);
+}
+
+function webhookComparisons(
+  { webhooks }: DesiredState,
+  present: PresentState,
+  options: DifferenceOptions,
+): readonly Comparison<WebhookStep>[] {
+  const states = present.webhooks.map(stateOfWebhook);
+  const wishes = webhooks.map((wanted) => ({
+    id: wanted.externalId,
+    wanted,
+    written: writtenWebhook(wanted),
+  }));
+  return comparisonsByExternalId<PresentWebhook, DesiredWebhook>(wishes, states, options);
+}
+
+/** Several records may have one externalId: those of the owner come first. */
+function comparisonsByExternalId<Present, Wanted>(
+  wishes: readonly Omit<Wish<Wanted>, 'owner'>[],
+  states: readonly State<Present>[],
+  { owner, prune }: DifferenceOptions,
+): readonly Comparison<Step<Present, Wanted>>[] {
+  const byExternalId = Map.groupBy(states, ({ written }) => written.externalId);
+  const found = new Set<State<Present>>();
+  const wanted = wishes.map((wish) => {
+    const candidates = byExternalId.get(wish.id) ?? [];
+    const own = candidates.filter(({ managedBy }) => managedBy === owner);
     const matches = own.length > 0 ? own : candidates;
     for (const match of matches) found.add(match);
-    const [before] = matches;
-    return compare<PresentKey, DesiredKey>(before && stateOfKey(before), {
-      id: key.externalId,
-      wanted: key,
-      written: writtenKey(key),
-      owner,
-      isAmbiguous: matches.length > 1,
-    });
+    const isAmbiguous = matches.length > 1;
+    return compare<Present, Wanted>(matches[0], { ...wish, owner, isAmbiguous });
   });
-  const gone = prune ? present.keys.filter((one) => one.key.managedBy === owner && !found.has(one)) : [];
+  const gone = prune ? states.filter((state) => state.managedBy === owner && !found.has(state)) : [];
   return [
     ...wanted,
-    ...gone.map((one) => deletion<PresentKey, DesiredKey>(one.key.externalId ?? one.key.id, stateOfKey(one))),
+    ...gone.map((state) =>
+      deletion<Present, Wanted>(String(state.written.externalId ?? state.recordId), state),
+    ),
   ];
 }
 
@@ -167,6 +209,13 @@ function stateOfKey(present: PresentKey): State<PresentKey> {
   const { key, managedDigest } = present;
   const { id, managedBy } = key;
   return { present, recordId: id, written: writtenKey(key), managedBy, managedDigest, isUntouched: false };
+}
+
+function stateOfWebhook(present: PresentWebhook): State<PresentWebhook> {
+  const { webhook, managedDigest } = present;
+  const { id, managedBy } = webhook;
+  const written = writtenWebhook(webhook);
+  return { present, recordId: id, written, managedBy, managedDigest, isUntouched: false };
 }
 
 /** A wanted record, as it is compared. */
@@ -239,7 +288,7 @@ function requirePlans(
 }
 
 /** The part of a step that goes into the digest. */
-function contentOf({ action, id, fields, wanted }: PlanStep | KeyStep): unknown {
+function contentOf({ action, id, fields, wanted }: AnyStep): unknown {
   const secret =
     action === 'create' && wanted !== undefined && 'secretDigest' in wanted && wanted.secretDigest;
   return [action, id, fields, secret ? secret.toString('hex') : null];

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { auditedInstant, auditedOverrides } from '../keys/audited-key.ts';
 import type { AdditionalLimit, PlanCost, PlanTerms } from '../plans/plan.ts';
-import type { ConfiguredKeyFields } from './desired-state.ts';
+import type { ConfiguredKeyFields, ConfiguredWebhookFields } from './desired-state.ts';
 
 /**
- * A plan or a key as a configuration writes it: with the names of the API, and without fields that have the value of a new one. A field
+ * A plan, a key or a webhook as a configuration writes it: with the names of the API, and without fields that have the value of a new one. A field
  * that a later version adds is missing in older records, so that it does not make them count as changed.
  */
 export type Written = Readonly<Record<string, unknown>>;
@@ -42,6 +42,19 @@ export function writtenKey(key: ConfiguredKeyFields & { readonly externalId: str
     allowedIps,
     allowedOrigins,
     selfService: selfService.length === 0 ? undefined : selfService,
+  });
+}
+
+export function writtenWebhook(
+  webhook: ConfiguredWebhookFields & { readonly externalId: string | null },
+): Written {
+  const { externalId, url, events, onlyTags, description, enabled, batch } = webhook;
+  return withoutMissing({
+    ...{ externalId, url, events },
+    onlyTags: onlyTags.length === 0 ? undefined : onlyTags,
+    description: description || undefined,
+    enabled: enabled ? undefined : false,
+    batch: batch || undefined,
   });
 }
 

@@ -36,13 +36,19 @@ export interface WebhookServiceOptions {
 
 /** The fields of a webhook that an administrator sets. */
 export interface WebhookFields
-  extends Pick<Webhook, 'url' | 'events' | 'onlyTags' | 'description' | 'enabled' | 'batch'> {
+  extends Pick<Webhook, 'url' | 'events' | 'onlyTags' | 'externalId' | 'description' | 'enabled' | 'batch'> {
   readonly headers: WebhookHeaders;
 }
 
 /** A webhook and its new secret, which is never shown again. */
 export interface RevealedWebhook {
   readonly webhook: Webhook;
+  readonly secret: string;
+}
+
+/** A new webhook that is not stored yet. */
+export interface PreparedWebhook {
+  readonly stored: StoredWebhook;
   readonly secret: string;
 }
 
@@ -70,15 +76,33 @@ export class WebhookService {
   /** Throws `InvalidBody`, `MissingScope` or `WebhookUrlNotAllowed`. */
   async create(fields: WebhookFields, principal: Principal, change: ChangeContext): Promise<RevealedWebhook> {
     requireHeard(fields.events, principal);
-    const { repository, policy, vault, random, wake } = this.#options;
-    await policy.check(fields.url);
+    await this.checkUrl(fields.url);
+    const limited = { ...fields, onlyTags: withTagsOf(fields.onlyTags, principal) };
+    const { stored, secret } = this.prepare(limited, null, change);
+    await this.#options.repository.insert(stored, change);
+    this.wake();
+    return { webhook: stored.webhook, secret };
+  }
+
+  /** Throws `WebhookUrlNotAllowed`. */
+  checkUrl(url: string): Promise<void> {
+    return this.#options.policy.check(url);
+  }
+
+  /** Is called when there may be something to deliver. */
+  wake(): void {
+    this.#options.wake();
+  }
+
+  /** A new webhook that is not stored yet, and its secret. */
+  prepare(fields: WebhookFields, managedBy: string | null, change: ChangeContext): PreparedWebhook {
+    const { vault, random } = this.#options;
     const id = this.#makeId();
     const secret = createWebhookSecret(random);
     const { headers, ...rest } = fields;
     const webhook: Webhook = {
       ...rest,
-      id,
-      onlyTags: withTagsOf(fields.onlyTags, principal),
+      ...{ id, managedBy },
       headerNames: Object.keys(headers),
       secretHint: webhookSecretHint(secret),
       previousValidUntilMs: null,
@@ -90,9 +114,7 @@ export class WebhookService {
     };
     const sealedSecret = sealSecret(id, secret, vault);
     const sealedHeaders = sealHeaders(id, headers, vault);
-    await repository.insert({ webhook, sealedSecret, previousSealedSecret: null, sealedHeaders }, change);
-    wake();
-    return { webhook, secret };
+    return { stored: { webhook, sealedSecret, previousSealedSecret: null, sealedHeaders }, secret };
   }
 
   async list(

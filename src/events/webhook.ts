@@ -10,6 +10,8 @@ export interface Webhook extends Subscription {
   /** `whk_` and a ULID; newer webhooks sort after older ones. */
   readonly id: string;
   readonly url: string;
+  /** By which configurations and other systems find it again; null = none. */
+  readonly externalId: string | null;
   readonly description: string;
   readonly enabled: boolean;
   /** Whether events of usage are sent together, up to 500 in one request. */
@@ -24,6 +26,8 @@ export interface Webhook extends Subscription {
   readonly disabledReason: DisabledReason | null;
   /** Since when all attempts have failed; null = the last one succeeded. Milliseconds since 1970. */
   readonly failingSinceMs: number | null;
+  /** The owner of the configuration that manages it; null = none. */
+  readonly managedBy: string | null;
   /** Milliseconds since 1970. */
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
@@ -55,10 +59,10 @@ export function webhookTarget({ id, description, onlyTags }: Webhook): AuditTarg
 /** The fields of a webhook in the audit log, by their names in the API. */
 export function auditedWebhook(webhook: Webhook): Readonly<Record<string, unknown>> {
   const { url, events, onlyTags, description, enabled, batch, headerNames, disabledReason } = webhook;
-  const { secretHint, previousValidUntilMs: untilMs } = webhook;
+  const { secretHint, previousValidUntilMs: untilMs, externalId, managedBy } = webhook;
   return {
     ...{ url: shownUrl(url), events, onlyTags, description, enabled, batch, headers: headerNames },
-    ...{ secretHint, disabledReason },
+    ...{ secretHint, disabledReason, externalId, managedBy },
     previousValidUntil: untilMs === null ? null : new Date(untilMs).toISOString().replace('.000Z', 'Z'),
   };
 }

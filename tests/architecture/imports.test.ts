@@ -52,7 +52,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   admins: ['audit', 'keys', 'platform', 'errors.ts'],
   plans: ['audit', 'limiter', 'paths', 'platform', 'errors.ts'],
   keys: ['audit', 'limiter', 'platform', 'errors.ts'],
-  'desired-state': ['audit', 'keys', 'limiter', 'plans', 'platform', 'errors.ts'],
+  'desired-state': ['audit', 'events', 'keys', 'limiter', 'plans', 'platform', 'errors.ts'],
   idempotency: ['keys', 'platform', 'errors.ts'],
   usage: ['limiter', 'paths', 'platform', 'errors.ts'],
   storage: [

@@ -218,7 +218,7 @@ describe('tollgate config validate', () => {
     expect(await validate(yamlOf('x'))).toEqual({
       code: 0,
       stdout: '',
-      stderr: 'The configuration is valid (plans: 1, keys: 1).\n',
+      stderr: 'The configuration is valid (plans: 1, keys: 1, webhooks: 0).\n',
     });
     expect(await validate(JSON.stringify({ $schema: 'configuration.json', keys: [] }))).toMatchObject({
       code: 0,

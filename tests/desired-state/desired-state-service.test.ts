@@ -12,6 +12,14 @@ import { RecordingVersions } from '../support/recording-versions.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange } from '../support/sample-records.ts';
 
+const NO_WEBHOOKS = {
+  checkUrl: async () => {},
+  prepare: () => {
+    throw new Error('no configuration here has webhooks');
+  },
+  wake: () => {},
+};
+
 describe.each([
   ['a Postgres server', createPostgresRecords],
   ['the embedded Postgres', createEmbeddedRecords],
@@ -34,6 +42,7 @@ describe.each([
       keys: records.keys,
       unitOfWork: records.unitOfWork,
       versions,
+      webhooks: NO_WEBHOOKS,
       sealer: new SecretSealer({ vault: new SecretVault([randomBytes(32)], systemRandom), reveal: 'always' }),
       clock,
       random: systemRandom,
@@ -57,7 +66,7 @@ describe.each([
     });
     const apply = (desired: Partial<DesiredState>, options: Partial<ApplyOptions> = {}) =>
       service.apply(
-        { plans: [], keys: [], ...desired },
+        { plans: [], keys: [], webhooks: [], ...desired },
         { owner, prune: false, force: false, ...options },
         sampleChange(),
       );
@@ -69,6 +78,7 @@ describe.each([
           planIds: [],
           externalIds: [`${owner}-${name}`],
           hashedExternalIds: [],
+          webhookExternalIds: [],
           onlyTags: [],
         },
       });
@@ -156,7 +166,7 @@ describe.each([
   it('is applied only as it was looked at, where its digest is expected', async () => {
     const { owner, key, apply, find } = newOwner();
     await apply({ keys: [key('a')] });
-    const wanted = { plans: [], keys: [key('a', { enabled: false })] };
+    const wanted = { plans: [], keys: [key('a', { enabled: false })], webhooks: [] };
     const { digest } = await service.diff(wanted, { owner, prune: false }, sampleChange());
     await apply({ keys: [key('a'), key('b')] });
     const other = { keys: [key('a', { enabled: false }), key('b', { enabled: false })] };

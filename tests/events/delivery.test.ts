@@ -121,7 +121,7 @@ const change = () => sampleChange({ atMs: clock.nowMs() });
 function webhook(fields: object = {}): Promise<RevealedWebhook> {
   const defaults = {
     ...{ url: receiver.url, events: ['tollgate.key.*'], onlyTags: [], description: '', enabled: true },
-    ...{ batch: false, headers: {} },
+    ...{ batch: false, headers: {}, externalId: null },
   };
   return service.create({ ...defaults, ...fields }, ROOT, change());
 }

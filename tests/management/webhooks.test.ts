@@ -37,6 +37,7 @@ describe('a webhook', () => {
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(shown).toEqual({
       webhookId: expect.stringMatching(/^whk_[0-9A-Z]{26}$/),
+      ...{ externalId: null, managedBy: null },
       ...FIELDS,
       ...{
         onlyTags: [],

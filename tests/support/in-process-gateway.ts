@@ -115,14 +115,16 @@ export class InProcessGateway {
     const stores = { records: parts.records, counting: this.counting };
     const changes = await this.#changes();
     const secrets = { vault: this.#vault, rootTokens: this.#rootTokens };
+    const events = wireEvents(this.#context, { ...stores, ...secrets });
+    const { webhooks } = events;
     const { management } = wireManagement(this.#context, {
       ...this.#shared,
       ...parts,
       ...stores,
       ...secrets,
       changes,
-      ...wireEvents(this.#context, { ...stores, ...secrets }),
-      configurations: wireConfigurations(this.#context, stores, { ...secrets, ...changes }),
+      ...events,
+      configurations: wireConfigurations(this.#context, stores, { ...secrets, ...changes, webhooks }),
       observers: { managed: () => {} },
     });
     return management;

@@ -2,6 +2,7 @@ import type { ChangeContext } from '../../audit/change-context.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { DesiredState } from '../../desired-state/desired-state.ts';
 import { DesiredStateService } from '../../desired-state/desired-state-service.ts';
+import type { WebhookMaker } from '../../desired-state/new-managed-webhooks.ts';
 import { InvalidBody, StoreUnavailable, TollgateError } from '../../errors.ts';
 import { digestOfSecret } from '../../keys/secrets/secret-digest.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
@@ -31,7 +32,11 @@ export function createSealer({ settings }: Pick<ReplicaContext, 'settings'>, { v
 export function wireConfigurations(
   context: ReplicaContext,
   { records }: Pick<Stores, 'records'>,
-  { versions, ...sealing }: Sealing & { readonly versions: RecordVersions },
+  {
+    versions,
+    webhooks,
+    ...sealing
+  }: Sealing & { readonly versions: RecordVersions; readonly webhooks: WebhookMaker },
 ): DesiredStateService {
   const { settings, platform } = context;
   const { clock, random } = platform;
@@ -41,6 +46,7 @@ export function wireConfigurations(
     keys: records.keys,
     unitOfWork: records.unitOfWork,
     versions,
+    webhooks,
     sealer: createSealer(context, sealing),
     clock,
     random,
@@ -65,11 +71,9 @@ export function configurationOfFile(
       const options = { owner, prune, force, unlessApplied: true, needsSecretHash: isShownOnce(settings) };
       const applied = await configurations.apply(desired, options, changeOf(owner, clock.nowMs()));
       if (applied !== undefined) {
-        const { plans, keys } = applied.difference;
-        log.info(
-          { event: 'configuration_applied', owner, changes: plans.length + keys.length },
-          'CONFIG_FILE was applied',
-        );
+        const { plans, keys, webhooks } = applied.difference;
+        const changes = plans.length + keys.length + webhooks.length;
+        log.info({ event: 'configuration_applied', owner, changes }, 'CONFIG_FILE was applied');
       }
       return [];
     } catch (error) {

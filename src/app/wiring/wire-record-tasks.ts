@@ -37,7 +37,8 @@ export function wireRecordTasks(
   const usage = wireUsage(context, stores, redactor);
   const audit = wireAudit(context, stores);
   const { webhooks, streams, startDelivering } = wireEvents(context, { ...stores, ...sealing });
-  const configurations = wireConfigurations(context, stores, { ...sealing, versions: changes.versions });
+  const { versions } = changes;
+  const configurations = wireConfigurations(context, stores, { ...sealing, versions, webhooks });
   stores.preparation.start({
     configure: desired && configurationOfFile(context, configurations, desired),
     prepared: () => {

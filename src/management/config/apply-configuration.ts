@@ -1,13 +1,15 @@
-import { missingScope } from '../../admins/principal.ts';
-import type { ConfigurationTerms } from '../../desired-state/desired-state-service.ts';
+import { missingScope, type Principal } from '../../admins/principal.ts';
+import type { Scope } from '../../admins/scopes.ts';
+import type { AppliedState, ConfigurationTerms } from '../../desired-state/desired-state-service.ts';
 import {
+  type AnyStep,
   CONFLICT_REASONS,
   type Difference,
-  type KeyStep,
-  type PlanStep,
+  type WebhookStep,
 } from '../../desired-state/difference.ts';
 import type { RevealedSecret } from '../../desired-state/new-managed-keys.ts';
 import { InvalidBody, MissingScope } from '../../errors.ts';
+import { scopesOf } from '../../events/event-patterns.ts';
 import type { PathCase } from '../../paths/path-readings.ts';
 import type { Endpoint, ResponseSchema } from '../endpoint.ts';
 import { COUNT, listOf, named, objectOf, TEXT } from '../response-schemas.ts';
@@ -25,9 +27,10 @@ const CHANGE = named('ConfigurationChange', {
   required: ['action', 'type', 'id', 'fields'],
   properties: {
     action: { type: 'string', enum: ['create', 'update', 'delete'] },
-    type: { type: 'string', enum: ['plan', 'key'] },
+    type: { type: 'string', enum: ['plan', 'key', 'webhook'] },
     id: { ...TEXT, description: 'The rateLimitId or the externalId.' },
     consumerApiKeyId: { ...TEXT, description: 'Of a key that there is.' },
+    webhookId: { ...TEXT, description: 'Of a webhook that there is.' },
     fields: {
       type: 'object',
       description: 'What differs, as a configuration writes it; null: it is as in a new one.',
@@ -36,7 +39,7 @@ const CHANGE = named('ConfigurationChange', {
     conflict: {
       type: 'string',
       enum: CONFLICT_REASONS,
-      description: 'Why it is not done without force; ambiguous: several keys have the externalId.',
+      description: 'Why it is not done without force; ambiguous: several records have the externalId.',
     },
   },
 });
@@ -60,10 +63,11 @@ export const diffConfiguration: Endpoint<DiffBody> = {
   bodyLimitBytes: CONFIGURATION_LIMIT_BYTES,
   status: 200,
   response: named('ConfigurationDifference', objectOf(DIFFERENCE)),
-  errors: ['pattern_not_canonical', 'plan_is_default'],
-  async handle({ body, change }, { configurations, gateway }) {
-    const { desired, terms } = readBody(body, gateway.pathCase);
-    return presentDifference(await inConfig(configurations.diff(desired, terms, change)), new Map());
+  errors: ['pattern_not_canonical', 'plan_is_default', 'webhook_url_not_allowed'],
+  async handle({ body, change, principal }, { configurations, gateway }) {
+    const { desired, terms: written } = readBody(body, gateway.pathCase);
+    const terms = { ...written, requireAllowed: webhookRule(principal, 'webhooks:read') };
+    return presentDifference(await inConfig(configurations.diff(desired, terms, change)), NO_IDS);
   },
 };
 
@@ -78,16 +82,21 @@ export const applyConfiguration: Endpoint<ApplyBody> = {
   bodyLimitBytes: CONFIGURATION_LIMIT_BYTES,
   status: 200,
   headers: ['Tollgate-Applies-Within'],
-  response: named(
-    'AppliedConfiguration',
-    objectOf({
+  response: named('AppliedConfiguration', {
+    type: 'object',
+    required: [...Object.keys(DIFFERENCE), 'secrets'],
+    properties: {
       ...DIFFERENCE,
       secrets: {
         ...listOf(named('NewSecret', objectOf({ externalId: TEXT, consumerApiKeyId: TEXT, secret: TEXT }))),
         description: 'Of the new keys without a secretHash, shown this once.',
       },
-    }),
-  ),
+      webhookSecrets: {
+        ...listOf(named('NewWebhookSecret', objectOf({ externalId: TEXT, webhookId: TEXT, secret: TEXT }))),
+        description: 'Of the new webhooks, shown this once; present if there are any.',
+      },
+    },
+  }),
   errors: [
     'pattern_not_canonical',
     'managed_elsewhere',
@@ -95,24 +104,43 @@ export const applyConfiguration: Endpoint<ApplyBody> = {
     'secret_taken',
     'plan_in_use',
     'plan_is_default',
+    'webhook_url_not_allowed',
   ],
   async handle({ body, change, principal }, { configurations, gateway, log }) {
     const { force = false, expectDigest } = body;
     // `force` takes records over from others, which the scope config:write alone does not allow.
     const missing = force ? missingScope(principal, ['keys:write', 'keys:delete', 'plans:write']) : undefined;
     if (missing !== undefined) throw new MissingScope(missing);
-    const { desired, terms } = readBody(body, gateway.pathCase);
+    const { desired, terms: written } = readBody(body, gateway.pathCase);
+    const terms = { ...written, requireAllowed: webhookRule(principal, 'webhooks:write') };
     const applied = await inConfig(configurations.apply(desired, { ...terms, force, expectDigest }, change));
     if (applied === undefined) throw new Error('A configuration of a request is always applied.');
-    const { difference, newKeyIds, secrets } = applied;
-    const shown = presentDifference(difference, newKeyIds);
+    const { difference, secrets, webhookSecrets } = applied;
+    const shown = presentDifference(difference, newIdsOf(applied));
     log.info(
       { event: 'configuration_applied', owner: terms.owner, ...shown.summary },
       'a configuration was applied',
     );
-    return { ...shown, secrets: secrets.map(presentSecret) };
+    return {
+      ...shown,
+      secrets: secrets.map(presentSecret),
+      ...(webhookSecrets.length > 0 && { webhookSecrets }),
+    };
   },
 };
+
+/** Changes to webhooks need a scope of webhooks, and those of the events that they hear. */
+function webhookRule(principal: Principal, scope: Scope) {
+  return (steps: readonly WebhookStep[]): void => {
+    if (steps.length === 0) return;
+    const heard = steps.flatMap(({ before, wanted }) => [
+      ...(before?.webhook.events ?? []),
+      ...(wanted?.events ?? []),
+    ]);
+    const missing = missingScope(principal, [scope, ...scopesOf(heard)]);
+    if (missing !== undefined) throw new MissingScope(missing);
+  };
+}
 
 function readBody({ config, owner, prune = false }: DiffBody, pathCase: PathCase) {
   const terms: ConfigurationTerms = { owner, prune };
@@ -130,9 +158,22 @@ async function inConfig<Result>(work: Promise<Result>): Promise<Result> {
   });
 }
 
-function presentDifference(difference: Difference, newKeyIds: ReadonlyMap<string, string>) {
-  const { plans, keys, unchanged, digest } = difference;
-  const steps = [...plans, ...keys];
+/** The ids of new keys and webhooks, by externalId. */
+interface NewIds {
+  readonly keys: ReadonlyMap<string, string>;
+  readonly webhooks: ReadonlyMap<string, string>;
+}
+
+const NO_IDS: NewIds = { keys: new Map(), webhooks: new Map() };
+
+function newIdsOf({ newKeyIds, webhookSecrets }: AppliedState): NewIds {
+  const webhooks = new Map(webhookSecrets.map(({ externalId, webhookId }) => [externalId, webhookId]));
+  return { keys: newKeyIds, webhooks };
+}
+
+function presentDifference(difference: Difference, newIds: NewIds) {
+  const { plans, keys, webhooks, unchanged, digest } = difference;
+  const steps = [...plans, ...keys, ...webhooks];
   const count = (wanted: string) => steps.filter(({ action }) => action === wanted).length;
   return {
     changes: [
@@ -143,7 +184,13 @@ function presentDifference(difference: Difference, newKeyIds: ReadonlyMap<string
       })),
       ...keys.map((step) => ({
         ...presentStep('key', step),
-        ...presentKeyId(step.before?.key.id ?? newKeyIds.get(step.id)),
+        ...presentId('consumerApiKeyId', step.before?.key.id ?? newIds.keys.get(step.id)),
+        fields: step.fields,
+        ...presentConflict(step),
+      })),
+      ...webhooks.map((step) => ({
+        ...presentStep('webhook', step),
+        ...presentId('webhookId', step.before?.webhook.id ?? newIds.webhooks.get(step.id)),
         fields: step.fields,
         ...presentConflict(step),
       })),
@@ -153,15 +200,15 @@ function presentDifference(difference: Difference, newKeyIds: ReadonlyMap<string
   };
 }
 
-function presentStep(type: 'plan' | 'key', { action, id }: PlanStep | KeyStep) {
+function presentStep(type: 'plan' | 'key' | 'webhook', { action, id }: AnyStep) {
   return { action, type, id };
 }
 
-function presentKeyId(consumerApiKeyId: string | undefined) {
-  return consumerApiKeyId === undefined ? {} : { consumerApiKeyId };
+function presentId(name: string, id: string | undefined) {
+  return id === undefined ? {} : { [name]: id };
 }
 
-function presentConflict({ conflict }: PlanStep | KeyStep) {
+function presentConflict({ conflict }: AnyStep) {
   return conflict === undefined ? {} : { conflict };
 }
 

@@ -3,16 +3,20 @@ import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { KEY_FIELDS, type WrittenKeyFields } from '../keys/key-fields.ts';
 import { SECRET_HASH } from '../keys/secret-fields.ts';
 import { CREATE_PLAN_BODY, type CreatePlanBody } from '../plans/plan-schema.ts';
+import { WEBHOOK_FIELDS, type WrittenWebhookFields } from '../webhooks/webhook-fields.ts';
 
 /** The most plans in a configuration. */
 const MAX_CONFIGURED_PLANS = 1000;
 /** The most keys in a configuration. */
 const MAX_CONFIGURED_KEYS = 10_000;
+/** The most webhooks in a configuration. */
+const MAX_CONFIGURED_WEBHOOKS = 100;
 
 /** A configuration as a file or a body contains it. */
 export interface WrittenConfiguration {
   readonly plans?: readonly WrittenPlan[];
   readonly keys?: readonly WrittenKey[];
+  readonly webhooks?: readonly WrittenWebhook[];
 }
 
 export type WrittenPlan = Omit<CreatePlanBody, 'description'> & { readonly description?: string };
@@ -21,6 +25,12 @@ export interface WrittenKey extends WrittenKeyFields {
   readonly externalId: string;
   readonly name: string;
   readonly secretHash?: { readonly value: string };
+}
+
+export interface WrittenWebhook extends Omit<WrittenWebhookFields, 'headers'> {
+  readonly externalId: string;
+  readonly url: string;
+  readonly events: readonly string[];
 }
 
 const PLAN: FieldSchema = {
@@ -60,10 +70,30 @@ const KEY: FieldSchema = {
   },
 };
 
-/** The schema of a configuration. It describes plans and keys in full: a missing field has the value that it has in a new one. */
+const { externalId: _, headers: __, ...WEBHOOK_FIELDS_BESIDES } = WEBHOOK_FIELDS;
+
+const WEBHOOK: FieldSchema = {
+  title: 'ConfiguredWebhook',
+  description:
+    'must be a webhook: an object with "externalId", "url", "events" and what else a webhook has but headers',
+  type: 'object',
+  additionalProperties: false,
+  required: ['externalId', 'url', 'events'],
+  properties: {
+    externalId: {
+      ...externalId,
+      description:
+        'must be a string of 1 to 128 characters without bidirectional controls by which the webhook is found again, which no other webhook of the configuration has',
+      type: 'string',
+    },
+    ...WEBHOOK_FIELDS_BESIDES,
+  },
+};
+
+/** The schema of a configuration. It describes records in full: a missing field has the value that it has in a new one. */
 export const CONFIGURATION = {
   title: 'Configuration',
-  description: 'must be an object with "plans" and "keys"',
+  description: 'must be an object with "plans", "keys" and "webhooks"',
   type: 'object',
   additionalProperties: false,
   required: [],
@@ -80,6 +110,12 @@ export const CONFIGURATION = {
       type: 'array',
       maxItems: MAX_CONFIGURED_KEYS,
       items: KEY,
+    },
+    webhooks: {
+      description: `must be a list of at most ${MAX_CONFIGURED_WEBHOOKS} webhooks`,
+      type: 'array',
+      maxItems: MAX_CONFIGURED_WEBHOOKS,
+      items: WEBHOOK,
     },
   },
 } as const satisfies BodySchema & FieldSchema;

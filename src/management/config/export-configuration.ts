@@ -1,13 +1,14 @@
+import { missingScope } from '../../admins/principal.ts';
 import type { ExportSelection } from '../../desired-state/desired-state-store.ts';
 import { OWNER } from '../../desired-state/owner-name.ts';
-import { type Written, writtenKey, writtenPlan } from '../../desired-state/written-state.ts';
+import { type Written, writtenKey, writtenPlan, writtenWebhook } from '../../desired-state/written-state.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { yamlBlock, yamlEntries } from '../../platform/text/yaml-writer.ts';
 import { type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
 import { SHOWN_KEY_FIELDS } from '../keys/shown-key-fields.ts';
 import { OPTIONAL_TERMS, TERMS } from '../plans/shown-plan.ts';
 import { queryParameters } from '../query-parameters.ts';
-import { listOf, named, objectOf, TEXT } from '../response-schemas.ts';
+import { listOf, named, TEXT } from '../response-schemas.ts';
 import { OWNER_RULE } from './configuration-schema.ts';
 
 const EXPORT_QUERY = {
@@ -43,19 +44,36 @@ const EXPORTED_KEY = named('ExportedKey', {
   },
 });
 
+const EXPORTED_WEBHOOK = named('ExportedWebhook', {
+  type: 'object',
+  required: ['externalId', 'url', 'events'],
+  properties: {
+    ...{ externalId: TEXT, url: TEXT, events: listOf(TEXT), onlyTags: listOf(TEXT), description: TEXT },
+    ...{ enabled: { type: 'boolean' }, batch: { type: 'boolean' } },
+  },
+});
+
 /** Exports the configuration that would change nothing if it were applied. */
 export const exportConfiguration: Endpoint = {
   method: 'get',
   path: '/tollgate/config',
   operationId: 'exportConfiguration',
-  summary: 'Export plans and keys, without secrets, as a configuration',
+  summary: 'Export plans, keys and webhooks, without secrets, as a configuration',
   scope: ['keys:read', 'plans:read'],
   query: EXPORT_QUERY,
   status: 200,
-  response: named(
-    'ExportedConfiguration',
-    objectOf({ plans: listOf(EXPORTED_PLAN), keys: listOf(EXPORTED_KEY) }),
-  ),
+  response: named('ExportedConfiguration', {
+    type: 'object',
+    required: ['plans', 'keys'],
+    properties: {
+      plans: listOf(EXPORTED_PLAN),
+      webhooks: {
+        ...listOf(EXPORTED_WEBHOOK),
+        description: 'Without headers; present if there are any and the token has webhooks:read.',
+      },
+      keys: listOf(EXPORTED_KEY),
+    },
+  }),
   yaml: true,
   headers: ['Tollgate-Keys-Left-Out'],
   errors: [],
@@ -66,8 +84,11 @@ export const exportConfiguration: Endpoint = {
     const isYaml = (format ?? prefers(['json', 'application/yaml'])?.replace('application/', '')) === 'yaml';
     const selection = { owner, onlyTags: principal.onlyTags };
     const plans = (await configurations.exportPlans(owner)).map(writtenPlan);
+    const isHeard = missingScope(principal, ['webhooks:read']) === undefined;
+    const webhooks = isHeard ? await configurations.exportWebhooks(selection) : [];
+    const few = { plans, ...(webhooks.length > 0 && { webhooks: webhooks.map(writtenWebhook) }) };
     const leftOut = await configurations.countLeftOut(selection);
-    const chunks = (isYaml ? yamlChunks : jsonChunks)(plans, keysOf(configurations, selection));
+    const chunks = (isYaml ? yamlChunks : jsonChunks)(few, keysOf(configurations, selection));
     return new StreamedText(isYaml ? 'application/yaml' : 'application/json', chunks, {
       'Tollgate-Keys-Left-Out': String(leftOut),
     });
@@ -88,10 +109,10 @@ async function* keysOf(
 }
 
 async function* jsonChunks(
-  plans: readonly Written[],
+  few: Readonly<Record<string, readonly Written[]>>,
   keys: AsyncIterable<readonly Written[]>,
 ): AsyncGenerator<string> {
-  yield `{"plans":${JSON.stringify(plans)},"keys":[`;
+  yield `${JSON.stringify(few).slice(0, -1)},"keys":[`;
   let separator = '\n';
   for await (const some of keys) {
     yield separator + some.map((key) => JSON.stringify(key)).join(',\n');
@@ -101,10 +122,10 @@ async function* jsonChunks(
 }
 
 async function* yamlChunks(
-  plans: readonly Written[],
+  few: Readonly<Record<string, readonly Written[]>>,
   keys: AsyncIterable<readonly Written[]>,
 ): AsyncGenerator<string> {
-  yield yamlBlock({ plans });
+  yield yamlBlock(few);
   let start = 'keys:\n';
   for await (const some of keys) {
     yield start + yamlEntries(some, 2);

@@ -1,4 +1,4 @@
-import type { DesiredKey, DesiredState } from '../../desired-state/desired-state.ts';
+import type { DesiredKey, DesiredState, DesiredWebhook } from '../../desired-state/desired-state.ts';
 import {
   type FieldFault,
   InvalidBody,
@@ -7,6 +7,7 @@ import {
   PlanNotFound,
   requireNoFaults,
 } from '../../errors.ts';
+import { patternFault } from '../../events/event-patterns.ts';
 import { createBodyCompiler } from '../../http/body-schema.ts';
 import { parseIsoUtc } from '../../http/timestamps.ts';
 import { digestOfText } from '../../keys/secrets/secret-digest.ts';
@@ -18,11 +19,13 @@ import type { NewPlan } from '../../plans/plan-service.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from '../formats.ts';
 import { KEY_FIELDS, readTimelessFields } from '../keys/key-fields.ts';
 import { readTerms } from '../plans/rate-limits.ts';
+import { readWebhookFields } from '../webhooks/webhook-fields.ts';
 import {
   CONFIGURATION,
   type WrittenConfiguration,
   type WrittenKey,
   type WrittenPlan,
+  type WrittenWebhook,
 } from './configuration-schema.ts';
 
 /** Returns a reader of parsed files. It throws `InvalidBody` with the faults of the schema, or else with those of `readConfiguration`. */
@@ -40,7 +43,7 @@ export function configurationReader(pathCase: PathCase): (value: unknown) => Des
  * patterns.
  */
 export function readConfiguration(
-  { plans = [], keys = [] }: WrittenConfiguration,
+  { plans = [], keys = [], webhooks = [] }: WrittenConfiguration,
   pathCase: PathCase,
 ): DesiredState {
   const faults: FieldFault[] = [];
@@ -57,6 +60,9 @@ export function readConfiguration(
   const desired = {
     plans: readPlans.flatMap((plan, index) => withFaults(() => readPlan(plan), `plans[${index}]`, faults)),
     keys: keys.flatMap((key, index) => withFaults(() => readKey(key), `keys[${index}]`, faults)),
+    webhooks: webhooks.flatMap((webhook, index) =>
+      withFaults(() => readWebhook(webhook), `webhooks[${index}]`, faults),
+    ),
   };
   const planIds = plans.map(({ rateLimitId }) => rateLimitId);
   const externalIds = keys.map(({ externalId }) => externalId);
@@ -65,6 +71,11 @@ export function readConfiguration(
     ...repeated(planIds, 'plans', 'rateLimitId'),
     ...repeated(externalIds, 'keys', 'externalId'),
     ...repeated(digests, 'keys', 'secretHash'),
+    ...repeated(
+      webhooks.map(({ externalId: id }) => id),
+      'webhooks',
+      'externalId',
+    ),
   );
   if (faults.length === 0 && patternFaults.length > 0)
     throw new PatternNotCanonical(patternFaults.slice(0, MAX_FAULTS));
@@ -97,6 +108,18 @@ function readKey(key: WrittenKey): DesiredKey {
   };
 }
 
+function readWebhook(webhook: WrittenWebhook): DesiredWebhook {
+  const { externalId, url, events } = webhook;
+  requireNoFaults(
+    events.flatMap((pattern, index) => {
+      const message = patternFault(pattern);
+      return message === undefined ? [] : [{ field: `events[${index}]`, message }];
+    }),
+  );
+  const defaults = { onlyTags: [], description: '', enabled: true, batch: false };
+  return { url, events, ...defaults, ...readWebhookFields(webhook), externalId };
+}
+
 /** A list with the read value. If it can't be read, the list is empty, and `faults` gets the reasons. */
 function withFaults<Value>(read: () => Value, path: string, faults: FieldFault[]): readonly Value[] {
   try {
@@ -113,7 +136,7 @@ function withFaults<Value>(read: () => Value, path: string, faults: FieldFault[]
 /** A fault for each value that occurs earlier in the list. */
 function repeated(
   values: readonly (string | undefined)[],
-  list: 'plans' | 'keys',
+  list: 'plans' | 'keys' | 'webhooks',
   field: string,
 ): readonly FieldFault[] {
   const firsts = new Map<string, number>();

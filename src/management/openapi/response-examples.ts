@@ -58,7 +58,15 @@ const PLAN = { ...TERMS, createdAt: CREATED_AT, lastUpdated: CREATED_AT };
 
 const WEBHOOK = {
   ...{ webhookId: WEBHOOK_ID, url: 'https://hooks.example.com/tollgate', events: ['tollgate.key.*'] },
-  ...{ onlyTags: [], description: 'Chat', enabled: true, batch: false, headers: { authorization: '***' } },
+  ...{
+    onlyTags: [],
+    externalId: null,
+    managedBy: null,
+    description: 'Chat',
+    enabled: true,
+    batch: false,
+    headers: { authorization: '***' },
+  },
   ...{ secretHint: 'whsec_Ab3d…9xYz', rotation: null, disabledReason: null, failingSince: null },
   ...{ createdAt: CREATED_AT, lastUpdated: CREATED_AT },
 };

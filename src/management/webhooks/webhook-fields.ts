@@ -45,6 +45,7 @@ export const WEBHOOK_FIELDS = {
     ...KEY_FIELDS.tags,
     description: `${KEY_FIELDS.tags.description}: only events about records with all of them are sent`,
   },
+  externalId: KEY_FIELDS.externalId,
   description: {
     description: 'must be a string of at most 255 characters',
     type: 'string',
@@ -74,6 +75,7 @@ export interface WrittenWebhookFields {
   readonly url?: string;
   readonly events?: readonly string[];
   readonly onlyTags?: readonly string[] | null;
+  readonly externalId?: string | null;
   readonly description?: string;
   readonly enabled?: boolean;
   readonly batch?: boolean;
@@ -100,11 +102,12 @@ const OWN_HEADERS = new Set([
 
 /** The fields in the body. Throws `InvalidBody`. */
 export function readWebhookFields(body: WrittenWebhookFields): Partial<WebhookFields> {
-  const { url, events, onlyTags, description, enabled, batch, headers } = body;
+  const { url, events, onlyTags, externalId, description, enabled, batch, headers } = body;
   return {
     ...(url !== undefined && { url }),
     ...(events !== undefined && { events: [...new Set(events)] }),
     ...(onlyTags !== undefined && { onlyTags: [...new Set(onlyTags)] }),
+    ...(externalId !== undefined && { externalId }),
     ...(description !== undefined && { description }),
     ...(enabled !== undefined && { enabled }),
     ...(batch !== undefined && { batch }),
@@ -134,6 +137,7 @@ export const WEBHOOK_ITEM = named(
     url: TEXT,
     events: listOf(TEXT),
     onlyTags: listOf(TEXT),
+    externalId: orNull(TEXT),
     description: TEXT,
     enabled: { type: 'boolean' },
     batch: { type: 'boolean' },
@@ -148,6 +152,7 @@ export const WEBHOOK_ITEM = named(
       description: 'Why the gateway disabled it: the endpoint responded with 410, or failed for 5 days.',
     },
     failingSince: orNull(INSTANT),
+    managedBy: { ...orNull(TEXT), description: 'The owner of the configuration that manages it.' },
     createdAt: INSTANT,
     lastUpdated: INSTANT,
   }),
@@ -160,6 +165,7 @@ export function presentWebhook(webhook: Webhook, nowMs: number): object {
     url: webhook.url,
     events: webhook.events,
     onlyTags: webhook.onlyTags,
+    externalId: webhook.externalId,
     description: webhook.description,
     enabled: webhook.enabled,
     batch: webhook.batch,
@@ -168,6 +174,7 @@ export function presentWebhook(webhook: Webhook, nowMs: number): object {
     rotation: untilMs === null || untilMs <= nowMs ? null : { previousValidUntil: isoSeconds(untilMs) },
     disabledReason: webhook.disabledReason,
     failingSince: webhook.failingSinceMs === null ? null : isoSeconds(webhook.failingSinceMs),
+    managedBy: webhook.managedBy,
     createdAt: isoSeconds(webhook.createdAtMs),
     lastUpdated: isoSeconds(webhook.updatedAtMs),
   };

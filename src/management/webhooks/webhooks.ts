@@ -42,7 +42,14 @@ export const createWebhook: Endpoint<CreateWebhookBody> = {
   errors: ['webhook_url_not_allowed'],
   async handle({ body, principal, change }, { webhooks, clock, log }) {
     const { url, events } = body;
-    const defaults = { onlyTags: [], description: '', enabled: true, batch: false, headers: {} };
+    const defaults = {
+      onlyTags: [],
+      externalId: null,
+      description: '',
+      enabled: true,
+      batch: false,
+      headers: {},
+    };
     const fields = { url, events, ...defaults, ...readWebhookFields(body) };
     const { webhook, secret } = await webhooks.create(fields, principal, change);
     log.info({ event: 'webhook_created', webhookId: webhook.id }, 'a webhook was created');

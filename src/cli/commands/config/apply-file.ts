@@ -18,7 +18,7 @@ export async function applyFile(session: Session, file: string, options: ApplyOp
   const { client, output } = session;
   const { force, secretFile } = options;
   if (output.format === 'id' && secretFile === undefined)
-    throw new CommandFault('usage', 'With -o id the secrets of new keys need a --secret-file.');
+    throw new CommandFault('usage', 'With -o id new secrets need a --secret-file.');
   const body = await bodyFor(file, options);
   const difference = await inFile(bodyOf(client.POST('/tollgate/config/diff', { body })));
   if (options.dryRun) await output.report(CHANGES, difference.changes, difference);
@@ -35,8 +35,9 @@ export async function applyFile(session: Session, file: string, options: ApplyOp
     );
   if (secretFile === undefined) return showApplied(session, await perform());
   await withSecretFile(session, secretFile, async (keep) => {
-    const { secrets, ...applied } = await perform();
-    if (secrets.length > 0) keep(secrets.map((secret) => `${JSON.stringify(secret)}\n`).join(''));
+    const { secrets, webhookSecrets = [], ...applied } = await perform();
+    const lines = [...secrets, ...webhookSecrets].map((secret) => `${JSON.stringify(secret)}\n`);
+    if (lines.length > 0) keep(lines.join(''));
     await showApplied(session, { ...applied, secrets: [] });
   });
 }
@@ -45,7 +46,8 @@ async function showApplied({ output }: Session, applied: Applied): Promise<void>
   await output.report(CHANGES, applied.changes, applied);
   // JSON and YAML have already shown the secrets with the rest.
   const isShown = output.format === 'json' || output.format === 'yaml';
-  if (applied.secrets.length > 0 && !isShown) await output.report(SECRETS, applied.secrets, applied.secrets);
+  const secrets = [...applied.secrets, ...(applied.webhookSecrets ?? [])];
+  if (secrets.length > 0 && !isShown) await output.report(SECRETS, secrets, secrets);
   output.note(doneOf(applied));
 }
 
@@ -61,11 +63,17 @@ function linesOf({ changes }: Difference): readonly string[] {
   );
 }
 
-const SECRETS: Listing<Applied['secrets'][number]> = {
+type NewSecret = Applied['secrets'][number] | NonNullable<Applied['webhookSecrets']>[number];
+
+const SECRETS: Listing<NewSecret> = {
   columns: [
     { name: 'externalId', toCell: ({ externalId }) => externalId },
-    { name: 'key', toCell: ({ consumerApiKeyId }) => consumerApiKeyId },
+    { name: 'id', toCell: idOf },
     { name: 'secret', toCell: ({ secret }) => secret },
   ],
-  idOf: ({ consumerApiKeyId }) => consumerApiKeyId,
+  idOf,
 };
+
+function idOf(secret: NewSecret): string {
+  return 'webhookId' in secret ? secret.webhookId : secret.consumerApiKeyId;
+}

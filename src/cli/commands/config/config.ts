@@ -31,7 +31,7 @@ const DEFAULT_OWNER = 'default';
 
 export const declareConfig: Declare = (config, terminal) => {
   config.description(
-    'Plans and keys as a configuration: a file in YAML or JSON that is kept in a repository and applied as a whole.',
+    'Plans, keys and webhooks as a configuration: a file in YAML or JSON that is kept in a repository and applied as a whole.',
   );
 
   declareExport(config, terminal);
@@ -45,7 +45,7 @@ function declareExport(config: Command, terminal: Terminal): void {
     .command('export')
     .summary('Print what there is as a configuration')
     .description(
-      'Prints plans and keys as a configuration, without secrets: YAML, or JSON with -o json. Keys without an externalId of their own are left out, and counted.',
+      'Prints plans, keys and webhooks as a configuration, without secrets: YAML, or JSON with -o json. Keys and webhooks without an externalId of their own are left out, and the keys counted.',
     )
     .option('--owner <owner>', 'only what this owner manages')
     .addHelpText('after', '\nExample:\n  tollgate config export > gateway.yaml');
@@ -81,7 +81,9 @@ function declareValidate(config: Command, terminal: Terminal): void {
       const body: DiffBody = { config: value as DiffBody['config'], owner: DEFAULT_OWNER };
       await inFile(bodyOf(client.POST('/tollgate/config/diff', { body })));
     }
-    terminal.stderr.write(`The configuration is valid (plans: ${counts.plans}, keys: ${counts.keys}).\n`);
+    terminal.stderr.write(
+      `The configuration is valid (plans: ${counts.plans}, keys: ${counts.keys}, webhooks: ${counts.webhooks}).\n`,
+    );
   });
 }
 
@@ -111,7 +113,7 @@ function declareApply(config: Command, terminal: Terminal): void {
       .command('apply')
       .summary('Apply a configuration')
       .description(
-        'Brings plans and keys to the state that a file wants, all or nothing. Shows the secrets of new keys without a secretHash, this once.',
+        'Brings plans, keys and webhooks to the state that a file wants, all or nothing. Shows the secrets of new webhooks, and of new keys without a secretHash, this once.',
       )
       .argument('<file>', 'YAML or JSON; - for standard input'),
   )

@@ -19,15 +19,15 @@ export async function bodyFor(file: string, { owner, prune }: OwnerOptions): Pro
   return { config: (await readObject(file)) as DiffBody['config'], owner, ...(prune && { prune }) };
 }
 
-/** The number of plans and keys of a configuration. Throws a `CommandFault` with all faults of its content. */
+/** The number of plans, keys and webhooks of a configuration. Throws a `CommandFault` with all faults of its content. */
 export async function checkedLocally(
   value: unknown,
-): Promise<{ readonly plans: number; readonly keys: number }> {
+): Promise<{ readonly plans: number; readonly keys: number; readonly webhooks: number }> {
   const { readConfigurationValue } = await import('../../../app/configuration-file.ts');
   try {
     // Only the faults are of interest, and they do not depend on case.
-    const { plans, keys } = readConfigurationValue(value, 'sensitive');
-    return { plans: plans.length, keys: keys.length };
+    const { plans, keys, webhooks } = readConfigurationValue(value, 'sensitive');
+    return { plans: plans.length, keys: keys.length, webhooks: webhooks.length };
   } catch (error) {
     if (!(error instanceof InvalidConfiguration)) throw error;
     throw new CommandFault('usage', error.message, { cause: error });

@@ -8,9 +8,9 @@ import { CommandFault } from '../../command-fault.ts';
 import { collect, seconds } from '../../option-values.ts';
 import type { Listing } from '../../output/columns.ts';
 import type { Terminal } from '../../terminal.ts';
+import { namedWebhook, webhookIdOf } from './webhook-by-name.ts';
 import { type WebhookFieldOptions, webhookFieldOptions, webhookFieldsOf } from './webhook-field-options.ts';
 import { SECRET_COLUMN, WEBHOOKS } from './webhook-listing.ts';
-import { namedWebhook, webhookIdOf } from './webhook-by-name.ts';
 
 type NewWebhook = paths['/tollgate/webhook/create']['post']['requestBody']['content']['application/json'];
 

@@ -3,8 +3,8 @@ import { bodyOf } from '../../../client/management-client.ts';
 import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
 import { managed } from '../../api/session.ts';
 import type { Terminal } from '../../terminal.ts';
-import { WEBHOOKS } from './webhook-listing.ts';
 import { webhookIdOf } from './webhook-by-name.ts';
+import { WEBHOOKS } from './webhook-listing.ts';
 
 /** Declares the commands that show webhooks. */
 export function declareWebhookReads(webhooks: Command, terminal: Terminal): void {

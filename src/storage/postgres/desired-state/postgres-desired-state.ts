@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import type {
   DesiredStateStore,
@@ -6,13 +6,18 @@ import type {
   PresentKey,
   PresentPlan,
   PresentState,
+  PresentWebhook,
   StateSelection,
   StateTransaction,
 } from '../../../desired-state/desired-state-store.ts';
+import type { Webhook } from '../../../events/webhook.ts';
 import type { ConsumerKey } from '../../../keys/consumer-key.ts';
 import type { Plan } from '../../../plans/plan.ts';
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
+import type { WebhooksTable } from '../events/events-tables.ts';
+import { isLimitedTo } from '../events/postgres-webhook-repository.ts';
+import { webhookOfRow } from '../events/webhook-rows.ts';
 import { keyOfRow } from '../keys/consumer-keys-table.ts';
 import { hasTags, selectKeys } from '../keys/key-rows.ts';
 import { lockImports } from '../keys/write-imported-keys.ts';
@@ -38,7 +43,8 @@ export class PostgresDesiredState implements DesiredStateStore {
   async read(selection: StateSelection): Promise<PresentState> {
     const plans = await plansOf(this.#db, selection).execute();
     const keys = await keysOf(this.#db, selection).execute();
-    return { plans: plans.map(presentPlan), keys: keys.map(presentKey) };
+    const webhooks = await webhooksOf(this.#db, selection).execute();
+    return presentState(plans, keys, webhooks);
   }
 
   change<Result>(
@@ -48,12 +54,13 @@ export class PostgresDesiredState implements DesiredStateStore {
   ): Promise<Result> {
     return this.#changes.make(change, async (trx, note) => {
       await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.configurations})`.execute(trx);
-      // Locks plans, imports and keys in this order, each by id, as all changes do: they may wait for each other, but never deadlock.
+      // Locks plans, imports, keys and webhooks in this order, each by id, as all changes do: they may wait for each other, but never deadlock.
       const plans = await plansOf(trx, selection).forNoKeyUpdate().execute();
       if (await bringsNewSecrets(trx, selection)) await lockImports(trx);
       const keys = await keysOf(trx, selection).forUpdate('consumer_keys').execute();
+      const webhooks = await webhooksOf(trx, selection).forUpdate().execute();
       return work({
-        present: { plans: plans.map(presentPlan), keys: keys.map(presentKey) },
+        present: presentState(plans, keys, webhooks),
         appliedDigest: await appliedDigestOf(trx, selection.owner),
         write: (changes) =>
           writeStateChanges(trx, changes, {
@@ -100,6 +107,20 @@ export class PostgresDesiredState implements DesiredStateStore {
       if (unique.length > 0) yield unique;
       if (isEnd) return;
     }
+  }
+
+  async exportWebhooks({ owner, onlyTags }: ExportSelection): Promise<readonly Webhook[]> {
+    let webhooks = this.#db
+      .selectFrom('webhooks')
+      .selectAll()
+      .where('external_id', 'is not', null)
+      .where(isLimitedTo(onlyTags))
+      .orderBy('external_id');
+    if (owner !== undefined) webhooks = webhooks.where('managed_by', '=', owner);
+    const byExternalId = Map.groupBy(await webhooks.execute(), ({ external_id }) => external_id);
+    return [...byExternalId.values()].flatMap((rows) =>
+      rows.length === 1 ? rows.map((row) => webhookOfRow(row).webhook) : [],
+    );
   }
 
   async countLeftOut(selection: ExportSelection): Promise<number> {
@@ -149,6 +170,37 @@ function keysOf(db: RecordsDatabase, { owner, hasAllOfOwner, externalIds, onlyTa
     .where('consumer_keys.id', 'in', sql<string>`(${named} ${owned})`)
     .where(hasTags(onlyTags))
     .orderBy('consumer_keys.id');
+}
+
+function webhooksOf(
+  db: RecordsDatabase,
+  { owner, hasAllOfOwner, webhookExternalIds, onlyTags }: StateSelection,
+) {
+  const named = sql<boolean>`external_id = ANY (${webhookExternalIds}::text[])`;
+  return db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where((where) =>
+      hasAllOfOwner ? where.or([named, where('managed_by', '=', owner)]) : where.and([named]),
+    )
+    .where(isLimitedTo(onlyTags))
+    .orderBy('id');
+}
+
+function presentState(
+  plans: readonly Parameters<typeof presentPlan>[0][],
+  keys: readonly Parameters<typeof presentKey>[0][],
+  webhooks: readonly Selectable<WebhooksTable>[],
+): PresentState {
+  return {
+    plans: plans.map(presentPlan),
+    keys: keys.map(presentKey),
+    webhooks: webhooks.map(presentWebhook),
+  };
+}
+
+function presentWebhook(row: Selectable<WebhooksTable>): PresentWebhook {
+  return { webhook: webhookOfRow(row).webhook, managedDigest: digestOf(row.managed_digest) };
 }
 
 function presentPlan(row: Parameters<typeof planOfRow>[0]): PresentPlan {

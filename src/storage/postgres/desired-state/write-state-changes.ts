@@ -15,6 +15,7 @@ import { beginImport, takenOf } from '../keys/write-imported-keys.ts';
 import { countBoundKeys } from '../plans/bound-keys.ts';
 import { rowOfPlan } from '../plans/plans-table.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { noteWebhookActions, writeWebhooks } from './write-webhooks.ts';
 
 /** Rows in one statement: each statement has a timeout, and Postgres takes at most 65535 parameters. */
 const ROWS_AT_ONCE = 1000;
@@ -28,8 +29,8 @@ interface WriteOptions {
 }
 
 /**
- * `StateTransaction.write`, within a transaction that has locked the plans and keys that it changes. Each kind of change takes one
- * statement per thousand rows.
+ * `StateTransaction.write`, within a transaction that has locked the records that it changes. Each kind of change of plans and keys takes
+ * one statement per thousand rows.
  */
 export async function writeStateChanges(
   trx: RecordsDatabase,
@@ -44,10 +45,13 @@ export async function writeStateChanges(
   const keyVersions = await updateKeys(trx, changes.changedKeys, options);
   // Plans are deleted last, after their keys have been moved to other plans.
   await deletePlans(trx, changes.deletedPlans, options);
+  await writeWebhooks(trx, changes, options.atMs);
   await noteDigests(trx, 'plans', changes.notedPlans);
   await noteDigests(trx, 'consumer_keys', changes.notedKeys);
+  await noteDigests(trx, 'webhooks', changes.notedWebhooks);
   await noteApplied(trx, changes.appliedDigest, options);
   noteActions(changes, options.note);
+  noteWebhookActions(changes, options.note);
   return snapshotVersions(trx, changes.changedKeys, { keyVersions, defaultPlanId: options.defaultPlanId });
 }
 
@@ -199,7 +203,7 @@ async function deletePlans(
 
 async function noteDigests(
   trx: RecordsDatabase,
-  table: 'plans' | 'consumer_keys',
+  table: 'plans' | 'consumer_keys' | 'webhooks',
   noted: StateChanges['notedKeys'],
 ): Promise<void> {
   for (const some of slicesOf(noted)) {

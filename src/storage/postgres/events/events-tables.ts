@@ -33,6 +33,9 @@ export interface WebhooksTable {
   readonly last_event: number;
   readonly heard_until: number | null;
   readonly failing_since: Date | null;
+  readonly external_id: string | null;
+  readonly managed_by: string | null;
+  readonly managed_digest: Uint8Array | null;
 }
 
 /** The table `webhook_deliveries`. */

@@ -165,7 +165,7 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
 }
 
 /** Whether a webhook is limited to all of these tags. Without tags, every webhook matches. */
-function isLimitedTo(tags: readonly string[]) {
+export function isLimitedTo(tags: readonly string[]) {
   return sql<boolean>`only_tags @> ${tags}::text[]`;
 }
 
@@ -191,7 +191,7 @@ async function lockedWebhook(
  * Makes a webhook that was enabled hear all events from the end of the outbox on, and one that was disabled those up to it. The lock of the
  * end is held until the commit: no event of another transaction is missed, and none is written before this one is committed.
  */
-async function listen(trx: RecordsDatabase, { id, enabled }: Webhook): Promise<void> {
+export async function listen(trx: RecordsDatabase, { id, enabled }: Webhook): Promise<void> {
   const { last_event: end } = await lockedEnd(trx);
   // Events from before it was disabled may be left to consider.
   const from = sql<number>`CASE WHEN last_event < heard_until THEN last_event ELSE ${end} END`;
@@ -204,7 +204,7 @@ async function listen(trx: RecordsDatabase, { id, enabled }: Webhook): Promise<v
 }
 
 /** Notes whether any webhook is enabled: without one no events are written. */
-async function noteListeners(trx: RecordsDatabase): Promise<void> {
+export async function noteListeners(trx: RecordsDatabase): Promise<void> {
   // The lock first: the statement after it sees the webhooks of all transactions that held it before.
   await lockedEnd(trx);
   await trx
