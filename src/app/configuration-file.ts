@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { DesiredState } from '../desired-state/desired-state.ts';
 import { InvalidBody } from '../errors.ts';
-import { configurationReader } from '../management/config/read-configuration.ts';
+import { configurationReader } from '../management/configuration/read-configuration.ts';
 import type { PathCase } from '../paths/path-readings.ts';
 import { decodeUtf8 } from '../platform/text/utf8.ts';
 import { InvalidYaml, parseYaml } from '../platform/text/yaml.ts';

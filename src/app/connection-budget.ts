@@ -1,5 +1,5 @@
-import type { Settings } from '../config/settings.ts';
 import { SOCKETS_OF_A_PORT } from '../server/listening-sockets.ts';
+import type { Settings } from '../settings/settings.ts';
 import { OPS_LIMITS } from './ops/ops-server.ts';
 
 /** How many connections of each kind a process may have. */

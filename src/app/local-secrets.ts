@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Settings } from '../config/settings.ts';
 import type { Platform } from '../platform/platform.ts';
 import { makePrivateDirectory, notWritable } from '../platform/process/private-directory.ts';
 import { StartFault } from '../platform/process/start-fault.ts';
 import type { Random } from '../platform/random.ts';
+import type { Settings } from '../settings/settings.ts';
 import { recordsDirectory } from './stores/open-stores.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { Settings } from '../config/settings.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { ShutdownOrder } from '../platform/process/shutdown-order.ts';
+import type { Settings } from '../settings/settings.ts';
 
 /** What every part of a replica is built from. */
 export interface ReplicaContext {

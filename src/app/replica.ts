@@ -3,7 +3,6 @@
 // Out: a running replica: its listeners, its tasks, and a way to stop them in order.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { maskedSettings, type Settings } from '../config/settings.ts';
 import type { DesiredState } from '../desired-state/desired-state.ts';
 import { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { RequestIds } from '../http/request-id.ts';
@@ -18,6 +17,7 @@ import { createBufferedLogger } from '../platform/buffered-logger.ts';
 import { gatewayVersion } from '../platform/gateway-version.ts';
 import type { Platform } from '../platform/platform.ts';
 import { ShutdownOrder } from '../platform/process/shutdown-order.ts';
+import { maskedSettings, type Settings } from '../settings/settings.ts';
 import { limitClients } from './client-limits.ts';
 import { secretsOf } from './local-secrets.ts';
 import { gatewayReadings, type MeasuredParts } from './metrics/gateway-metrics.ts';

@@ -1,4 +1,3 @@
-import type { Settings } from '../config/settings.ts';
 import type { TollgateError } from '../errors.ts';
 import { errorResponse } from '../http/errors/error-responses.ts';
 import type { ServedRequest } from '../http/with-request-id.ts';
@@ -13,6 +12,7 @@ import { RequestMetrics } from '../observability/request-metrics.ts';
 import type { BufferedLogger } from '../platform/buffered-logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { ExchangeSummary } from '../proxy/steps/record.ts';
+import type { Settings } from '../settings/settings.ts';
 
 /** Observes requests that have ended: for the metrics, and for the access log if it is on. */
 export interface RequestObservers {

@@ -1,5 +1,5 @@
-import type { Settings } from '../config/settings.ts';
 import type { Platform } from '../platform/platform.ts';
+import type { Settings } from '../settings/settings.ts';
 import { openOpsPort } from './ops/ops-port.ts';
 import { type Replica, startReplica } from './replica.ts';
 

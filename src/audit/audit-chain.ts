@@ -57,13 +57,13 @@ export class AuditChain {
     return this.#secrets;
   }
 
-  get #keys(): readonly ChainKey[] {
+  get #chainKeys(): readonly ChainKey[] {
     return this.#present.chainKeys;
   }
 
   /** The key that writes. */
   get #first(): ChainKey {
-    const [first] = this.#keys;
+    const [first] = this.#chainKeys;
     if (first === undefined) throw new Error('The audit log needs an encryption key.');
     return first;
   }
@@ -80,7 +80,7 @@ export class AuditChain {
 
   /** The key for entries of an encryption key in `ENCRYPTION_KEY`, by its id; undefined if it is not there. */
   entryKey(id: Uint8Array): KeyObject | undefined {
-    return this.#keys.find((key) => key.id.equals(id))?.entries;
+    return this.#chainKeys.find((key) => key.id.equals(id))?.entries;
   }
 
   /** What is stored beside an end. */
@@ -96,7 +96,7 @@ export class AuditChain {
   /** Whether this end was marked with one of the keys. Before the first entry there is nothing to mark. */
   isMarked(name: EndName, end: ChainEnd, mark: Uint8Array): boolean {
     if (end.sequence === 0 && mark.length === 0) return CHAIN_START.equals(end.hash);
-    const key = this.#keys.find(({ id }) => id.equals(mark.subarray(0, KEY_ID_BYTES)));
+    const key = this.#chainKeys.find(({ id }) => id.equals(mark.subarray(0, KEY_ID_BYTES)));
     if (key === undefined) return false;
     const mac = mark.subarray(KEY_ID_BYTES);
     const expected = endMac(key, name, end);
@@ -110,7 +110,7 @@ export class AuditChain {
 
   /** Seals the keys behind the first one, which wrote no entry after `end`, so that they can be removed from `ENCRYPTION_KEY`. */
   retire(end: ChainEnd): readonly SealedChainKey[] {
-    return this.#keys.slice(1).map(({ id, entries }) => this.#sealed({ id, entries, end }));
+    return this.#chainKeys.slice(1).map(({ id, entries }) => this.#sealed({ id, entries, end }));
   }
 
   /** The same keys sealed with the first encryption key. What can't be opened is left out. */

@@ -1,8 +1,8 @@
 import { openRecordStore } from '../app/stores/open-stores.ts';
-import { InvalidSettings, readRecordSettings } from '../config/settings.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
 import { systemRandom } from '../platform/random.ts';
+import { InvalidSettings, readRecordSettings } from '../settings/settings.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 
 /** Applies the migrations of `sql/`. Exit code 0 if the store then has the schema of this version, 78 for bad settings, else 1. */

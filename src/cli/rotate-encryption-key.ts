@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { rotateAdminTokens } from '../admins/rotate-admin-tokens.ts';
 import { explainUnavailability } from '../app/diagnosis/records-fault.ts';
 import { openRecordStore, recordsDirectory } from '../app/stores/open-stores.ts';
-import { InvalidSettings, type RecordSettings, readRotationSettings } from '../config/settings.ts';
 import { rotateSealedWebhooks } from '../events/rotate-sealed-webhooks.ts';
 import { rotateSealedResponses } from '../idempotency/rotate-sealed-responses.ts';
 import { rotateEncryptionKey } from '../keys/secrets/rotate-sealed-keys.ts';
@@ -11,6 +10,7 @@ import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
 import { StartFault } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
+import { InvalidSettings, type RecordSettings, readRotationSettings } from '../settings/settings.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 
 /**

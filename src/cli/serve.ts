@@ -2,13 +2,13 @@ import cluster from 'node:cluster';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { InvalidConfiguration } from '../app/invalid-configuration.ts';
-import { InvalidSettings, readSettings, type Settings } from '../config/settings.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import { collectGarbage } from '../platform/process/collect-garbage.ts';
 import { StartFault } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
+import { InvalidSettings, readSettings, type Settings } from '../settings/settings.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import { StopSignals } from './stop-signals.ts';
 

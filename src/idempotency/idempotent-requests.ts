@@ -1,5 +1,5 @@
 // The room `idempotency`: requests with an `Idempotency-Key`, which are performed once.
-// In: the credential, the key and the content of a request, and the work.
+// In: the credential, the idempotency key and the content of a request, and the work.
 // Out: the response of the first attempt, kept sealed for 24 hours.
 
 import { createHash } from 'node:crypto';
@@ -19,7 +19,7 @@ export interface IdempotentRequestsOptions {
 export interface IdempotentRequest {
   /** The credential of the request: each one has its own keys. */
   readonly credential: string;
-  readonly key: string;
+  readonly idempotencyKey: string;
   /** Identifies the request: its method, path and body. */
   readonly content: string;
 }
@@ -39,7 +39,7 @@ const KEPT_MS = 24 * 3_600_000;
  */
 const CLAIMED_MS = 10_000;
 
-/** A key that was already used for another request. */
+/** An idempotency key that was already used for another request. */
 class IdempotencyKeyReused extends TollgateError {
   constructor() {
     super(
@@ -185,8 +185,8 @@ export function sealedFor(id: Buffer): string {
   return `idempotent response ${id.toString('base64')}`;
 }
 
-function idOf({ credential, key }: IdempotentRequest): Buffer {
-  return sha256(JSON.stringify([credential, key]));
+function idOf({ credential, idempotencyKey }: IdempotentRequest): Buffer {
+  return sha256(JSON.stringify([credential, idempotencyKey]));
 }
 
 function digestOf({ content }: IdempotentRequest): string {

@@ -1,6 +1,6 @@
 import { listAuditLog, verifyAuditLog } from './audit/read-audit-log.ts';
-import { applyConfiguration, diffConfiguration } from './config/apply-configuration.ts';
-import { exportConfiguration } from './config/export-configuration.ts';
+import { applyConfiguration, diffConfiguration } from './configuration/apply-configuration.ts';
+import { exportConfiguration } from './configuration/export-configuration.ts';
 import type { Endpoint } from './endpoint.ts';
 import { showConsumerKey } from './keys/consumer-key-detail.ts';
 import { createConsumerKey, deleteConsumerKey, updateConsumerKey } from './keys/consumer-keys.ts';

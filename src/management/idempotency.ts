@@ -11,7 +11,7 @@ export interface OnceOnlyRequest {
   readonly endpoint: Pick<Endpoint, 'withoutTransaction'>;
   readonly principal: Principal;
   /** The value of its `Idempotency-Key`. */
-  readonly key: string;
+  readonly idempotencyKey: string;
   /** Rejects with an error of the catalogue. `operationId` is the same for all retries of the request. */
   readonly perform: (operationId: string) => Promise<KeptResponse>;
 }
@@ -21,8 +21,8 @@ const NOT_KEPT: ReadonlySet<number> = new Set([401, 403, 408, 412, 429]);
 
 /** The value of `Idempotency-Key`; undefined if it is missing. Throws `bad_request` if it breaks the rule. */
 export function readIdempotencyKey(req: Request): string | undefined {
-  const key = req.get('Idempotency-Key');
-  if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return key;
+  const idempotencyKey = req.get('Idempotency-Key');
+  if (idempotencyKey === undefined || /^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) return idempotencyKey;
   throw new TollgateError(
     'bad_request',
     'The header Idempotency-Key must be 1 to 255 visible ASCII characters.',
@@ -33,11 +33,11 @@ export function readIdempotencyKey(req: Request): string | undefined {
 export async function respondOnce(
   req: Request,
   res: Response,
-  { requests, endpoint, principal, key, perform }: OnceOnlyRequest,
+  { requests, endpoint, principal, idempotencyKey, perform }: OnceOnlyRequest,
 ): Promise<void> {
   const credential = principal.id ?? principal.type;
   const content = JSON.stringify([req.method, req.originalUrl, req.body ?? null]);
-  const request = { credential, key, content };
+  const request = { credential, idempotencyKey, content };
   const responseTo = principal.type === 'key' ? rethrow : keptFailure;
   const { response, isReplayed } = endpoint.withoutTransaction
     ? await requests.performWithoutTransaction(request, perform, responseTo)

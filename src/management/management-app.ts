@@ -221,10 +221,10 @@ function respond(endpoint: Endpoint, { services, changeOf, idempotency }: Respon
       change,
     };
     const handle = (operationId?: string) => endpoint.handle({ ...call, operationId }, { ...services, log });
-    const key = endpoint.method === 'post' ? readIdempotencyKey(req) : undefined;
-    if (key !== undefined) {
+    const idempotencyKey = endpoint.method === 'post' ? readIdempotencyKey(req) : undefined;
+    if (idempotencyKey !== undefined) {
       const perform = async (operationId: string) => completed(endpoint, await handle(operationId));
-      return respondOnce(req, res, { requests: idempotency, endpoint, principal, key, perform });
+      return respondOnce(req, res, { requests: idempotency, endpoint, principal, idempotencyKey, perform });
     }
     const result = await handle();
     if (endpoint.csv || endpoint.yaml) res.vary('Accept');

@@ -1,9 +1,9 @@
 import { createWriteStream } from 'node:fs';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { redisUrl } from '../../src/config/redis-url.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { redisUrl } from '../../src/settings/redis-url.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';

@@ -11,7 +11,7 @@ import { diagnose } from '../../src/app/diagnosis/diagnose.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { REPLICAS_KEY, replicaKey } from '../../src/storage/redis/redis-key-names.ts';
+import { REPLICAS_KEY_NAME, replicaKeyName } from '../../src/storage/redis/redis-key-names.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
@@ -120,8 +120,8 @@ describe('tollgate doctor', () => {
     const redis = new Redis(fleet.redisUrl);
     try {
       const description = { version: '0.0.9', host: 'old-host', pid: 7, workers: 1, degraded: ['backend'] };
-      await redis.zadd(REPLICAS_KEY, Date.now(), 'of-before');
-      await redis.set(replicaKey('of-before'), JSON.stringify(description), 'PX', 60_000);
+      await redis.zadd(REPLICAS_KEY_NAME, Date.now(), 'of-before');
+      await redis.set(replicaKeyName('of-before'), JSON.stringify(description), 'PX', 60_000);
       const { wrong, code } = await doctor();
       expect(code).toBe(0);
       expect(wrong.filter(({ check }) => check === 'replicas')).toEqual([
@@ -131,8 +131,8 @@ describe('tollgate doctor', () => {
         }),
       ]);
     } finally {
-      await redis.zrem(REPLICAS_KEY, 'of-before');
-      await redis.del(replicaKey('of-before'));
+      await redis.zrem(REPLICAS_KEY_NAME, 'of-before');
+      await redis.del(replicaKeyName('of-before'));
       redis.disconnect();
     }
   });

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
-import { SETTINGS } from '../../src/config/settings.ts';
+import { SETTINGS } from '../../src/settings/settings.ts';
 import { CHART_GUIDE, chartGuideWithValues } from '../support/chart-guide.ts';
 import { findHelm, lintChart, renderChart } from './helm.ts';
 import { faultsOf } from './kubernetes-schemas.ts';

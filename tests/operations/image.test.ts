@@ -19,7 +19,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { satisfies } from 'semver';
-import { readRecordSettings, readSettings, SETTINGS } from '../../src/config/settings.ts';
+import { readRecordSettings, readSettings, SETTINGS } from '../../src/settings/settings.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN, startGateway } from '../support/gateway.ts';

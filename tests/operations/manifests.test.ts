@@ -8,7 +8,7 @@ import type { IConfigMap } from 'kubernetes-models/v1/ConfigMap';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { ISecret } from 'kubernetes-models/v1/Secret';
 import type { IService } from 'kubernetes-models/v1/Service';
-import { readRecordSettings, readSettings, SETTINGS } from '../../src/config/settings.ts';
+import { readRecordSettings, readSettings, SETTINGS } from '../../src/settings/settings.ts';
 import { type Manifest, OVERLAYS, parseManifests, renderOverlay, renderWithComponent } from './kustomize.ts';
 
 /** Longest that `src/app/replica.ts` takes after the drain to write the last usage and to close everything, one deadline after another. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { windowKey } from '../../src/storage/redis/redis-key-names.ts';
+import { windowKeyName } from '../../src/storage/redis/redis-key-names.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 
@@ -16,7 +16,7 @@ it('the runbook empties Redis of all that is ours, whatever customers are named'
   const redis = new Redis(server.url);
   try {
     const customers = ["O'Brien GmbH", 'a "quoted" name', 'back\\slash', '$(reboot)', '-x', 'plain'];
-    for (const customer of customers) await redis.set(windowKey('key_1', `main:${customer}`), 1);
+    for (const customer of customers) await redis.set(windowKeyName('key_1', `main:${customer}`), 1);
     await redis.set("other's", 1);
     await run('sh', ['-c', command], { env: { ...process.env, REDIS_URL: server.url } });
     expect(await redis.keys('*')).toEqual(["other's"]);

@@ -4,7 +4,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readSettings, SETTINGS } from '../../src/config/settings.ts';
+import { readSettings, SETTINGS } from '../../src/settings/settings.ts';
 import { startLoad } from '../reliability/support/steady-load.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';

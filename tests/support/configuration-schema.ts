@@ -1,4 +1,4 @@
-import { CONFIGURATION } from '../../src/management/config/configuration-schema.ts';
+import { CONFIGURATION } from '../../src/management/configuration/configuration-schema.ts';
 import { SchemaComponents } from '../../src/management/openapi/schema-components.ts';
 
 export const CONFIGURATION_SCHEMA = new URL('../../docs/config.schema.json', import.meta.url);

@@ -5,7 +5,6 @@ import { type Counting, countInProcess } from '../../src/app/stores/counting.ts'
 import type { RecordChangePaths } from '../../src/app/wiring/wire-changes.ts';
 import type { ManagementParts } from '../../src/app/wiring/wire-management.ts';
 import type { ProxyParts, WiredProxy } from '../../src/app/wiring/wire-proxy.ts';
-import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { FailedCredentials } from '../../src/http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../../src/http/request-id.ts';
 import { SecretRedactor } from '../../src/keys/secrets/secret-redactor.ts';
@@ -17,6 +16,7 @@ import type { Logger } from '../../src/platform/logger.ts';
 import { ShutdownOrder } from '../../src/platform/process/shutdown-order.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { ProxyOptions } from '../../src/proxy/proxy-options.ts';
+import { readSettings, type Settings } from '../../src/settings/settings.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway, START_DEADLINE_MS } from './gateway.ts';
 import { testRequestIds } from './request-ids.ts';
 import { until } from './until.ts';

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
-import { redisUrl } from '../../src/config/redis-url.ts';
 import { InProcessRateLimiter } from '../../src/limiter/in-process/in-process-rate-limiter.ts';
 import { InProcessRecordVersions } from '../../src/limiter/in-process/in-process-record-versions.ts';
 import { InProcessWindowCounters } from '../../src/limiter/in-process/in-process-window-counters.ts';
@@ -13,9 +12,15 @@ import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Logger } from '../../src/platform/logger.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { redisUrl } from '../../src/settings/redis-url.ts';
 import { type OpenRedis, openRedis } from '../../src/storage/redis/open-redis.ts';
 import type { RedisMode } from '../../src/storage/redis/redis-connection.ts';
-import { customersKey, grantedKey, versionKey, windowKey } from '../../src/storage/redis/redis-key-names.ts';
+import {
+  customersKeyName,
+  grantedKeyName,
+  versionKeyName,
+  windowKeyName,
+} from '../../src/storage/redis/redis-key-names.ts';
 import { ManualClock } from './manual-clock.ts';
 import { openInCluster } from './redis-cluster.ts';
 import { testRedisUrl } from './stores.ts';
@@ -78,10 +83,10 @@ async function openInRedis(url: string, mode: RedisMode): Promise<LimiterStore> 
     reach: (instantMs) =>
       until(async () => (await peek(first.counters, newKeyId(), quota(1, 'hour'))).nowMs > instantMs),
     endWindow: async (keyId, windowName) => {
-      await direct.del(windowKey(keyId, windowName), grantedKey(keyId, windowName));
-      await direct.zrem(customersKey(keyId), windowName);
+      await direct.del(windowKeyName(keyId, windowName), grantedKeyName(keyId, windowName));
+      await direct.zrem(customersKeyName(keyId), windowName);
     },
-    expireVersion: async (keyId) => void (await direct.del(versionKey(keyId))),
+    expireVersion: async (keyId) => void (await direct.del(versionKeyName(keyId))),
     close: async () => void (await Promise.all(replicas.map((replica) => replica.close()))),
   };
 }

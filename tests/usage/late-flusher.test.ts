@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { redisUrl } from '../../src/config/redis-url.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { redisUrl } from '../../src/settings/redis-url.ts';
 import { closeRedis, connectRedis } from '../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
 import { shardOf } from '../../src/usage/shards.ts';

@@ -7,7 +7,7 @@ import { sql } from 'kysely';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
-import { usageWritersKey } from '../../src/storage/redis/usage/usage-key-names.ts';
+import { usageWritersKeyName } from '../../src/storage/redis/usage/usage-key-names.ts';
 import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { shardOf } from '../../src/usage/shards.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
@@ -122,7 +122,7 @@ describe('usage when Redis goes back in time', () => {
       await idle.write();
       idle.clock.advance(86_400_000);
       const direct = new Redis(redis.url);
-      const writers = usageWritersKey(shardOf(keyId));
+      const writers = usageWritersKeyName(shardOf(keyId));
       const entries = await direct.hgetall(writers);
       for (const [writer, entry] of Object.entries(entries))
         if (writer !== '#id') await direct.hset(writers, writer, `${entry.split(' ')[0]} 1`);

@@ -1,7 +1,7 @@
-import type { Settings } from '../../config/settings.ts';
 import { checkEncryptionKey } from '../../keys/secrets/check-encryption-key.ts';
 import { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { Settings } from '../../settings/settings.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { openRecordStore } from '../stores/open-stores.ts';
 import { clockFindings } from './clock-findings.ts';

@@ -1,6 +1,6 @@
-import type { Settings } from '../../config/settings.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { failureReason, isPassing } from '../../storage/failure-reason.ts';
 import { inspectRedis, type RedisInspection } from '../../storage/redis/inspect-redis.ts';
 import { serverFaults } from '../../storage/redis/redis-health.ts';

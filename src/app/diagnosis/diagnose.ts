@@ -1,7 +1,7 @@
 import { probeConnection } from '../../backend/probe-connection.ts';
-import type { Environment } from '../../config/read-setting.ts';
-import { InvalidSettings, readSettings, type Settings } from '../../config/settings.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { Environment } from '../../settings/read-setting.ts';
+import { InvalidSettings, readSettings, type Settings } from '../../settings/settings.ts';
 import { failureReason } from '../../storage/failure-reason.ts';
 import { readConfigurationFile } from '../configuration-file.ts';
 import { InvalidConfiguration } from '../invalid-configuration.ts';

@@ -1,5 +1,5 @@
-import type { Settings } from '../../config/settings.ts';
 import { ListeningSockets } from '../../server/listening-sockets.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { listenAt } from '../listen.ts';
 import { createOpsServer, type OpsSources } from './ops-server.ts';
 

@@ -1,5 +1,4 @@
 import { probeConnection } from '../../backend/probe-connection.ts';
-import type { Settings } from '../../config/settings.ts';
 import type {
   Degradable,
   PostgresStatus,
@@ -12,6 +11,7 @@ import type {
 } from '../../management/system/system-report.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { failureReason } from '../../storage/failure-reason.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import type { Counting } from '../stores/counting.ts';

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { ChainSecrets } from '../../audit/audit-chain.ts';
-import type { RecordSettings, Settings } from '../../config/settings.ts';
 import { type CircuitState, guardRateLimiter } from '../../limiter/guards/guarded-rate-limiter.ts';
 import { ReadinessFault } from '../../observability/readiness.ts';
 import { LogThrottle } from '../../platform/log-throttle.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { RecordSettings, Settings } from '../../settings/settings.ts';
 import { openEmbeddedRecords } from '../../storage/embedded/open-embedded-records.ts';
 import { failureReason } from '../../storage/failure-reason.ts';
 import { openRecords, type Records } from '../../storage/postgres/open-records.ts';

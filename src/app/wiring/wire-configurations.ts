@@ -1,5 +1,4 @@
 import type { ChangeContext } from '../../audit/change-context.ts';
-import type { Settings } from '../../config/settings.ts';
 import type { DesiredState } from '../../desired-state/desired-state.ts';
 import { DesiredStateService } from '../../desired-state/desired-state-service.ts';
 import type { WebhookMaker } from '../../desired-state/new-managed-webhooks.ts';
@@ -8,6 +7,7 @@ import { digestOfSecret } from '../../keys/secrets/secret-digest.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { SecretSealer } from '../../keys/secrets/stored-secret.ts';
 import type { RecordVersions } from '../../limiter/record-versions.ts';
+import type { Settings } from '../../settings/settings.ts';
 import { faultsInFile } from '../invalid-configuration.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 import type { Stores } from './wire-stores.ts';

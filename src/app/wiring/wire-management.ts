@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { AdminTokenService } from '../../admins/admin-token-service.ts';
 import { TokenAuthenticator } from '../../admins/token-authenticator.ts';
-import type { Settings } from '../../config/settings.ts';
 import type { DesiredStateService } from '../../desired-state/desired-state-service.ts';
 import type { EventStreams } from '../../events/stream/event-streams.ts';
 import type { WebhookService } from '../../events/webhook-service.ts';
@@ -23,6 +22,7 @@ import { createSelfServiceApp, type SelfServiceApp } from '../../management/self
 import type { SystemStatus } from '../../management/system/system-report.ts';
 import { PlanService } from '../../plans/plan-service.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
+import type { Settings } from '../../settings/settings.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { PostgresSeriesStore } from '../../storage/postgres/usage/postgres-series-store.ts';
 import type { Usage } from '../../usage/create-usage.ts';

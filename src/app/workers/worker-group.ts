@@ -1,10 +1,10 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
-import { maskedSettings, type Settings } from '../../config/settings.ts';
 import { WorkerMetrics } from '../../observability/worker-metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { StartFault } from '../../platform/process/start-fault.ts';
 import { claimPort, type Release } from '../../server/port-claim.ts';
+import { maskedSettings, type Settings } from '../../settings/settings.ts';
 import { listenAt } from '../listen.ts';
 import { openOpsPort } from '../ops/ops-port.ts';
 import type { Gateway } from '../single-process.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenRedis } from '../../../src/storage/redis/open-redis.ts';
-import { versionKey } from '../../../src/storage/redis/redis-key-names.ts';
+import { versionKeyName } from '../../../src/storage/redis/redis-key-names.ts';
 import { newKeyId, openReplica } from '../../support/limiter-stores.ts';
 import { testRedisUrl } from '../../support/stores.ts';
 
@@ -29,9 +29,9 @@ describe('changes that are published later', () => {
 
   it.each(CASES)('make of %s and %s the shared version %s', async (known, version, expected) => {
     const keyId = newKeyId();
-    if (known !== undefined) await redis.usageConnection.set(versionKey(keyId), known, 'PX', 60_000);
+    if (known !== undefined) await redis.usageConnection.set(versionKeyName(keyId), known, 'PX', 60_000);
     expect(await redis.versions.publishNewer([{ keyId, version }])).toEqual(new Set());
-    expect(await redis.usageConnection.get(versionKey(keyId))).toBe(expected);
-    expect(await redis.usageConnection.pttl(versionKey(keyId))).toBeGreaterThan(0);
+    expect(await redis.usageConnection.get(versionKeyName(keyId))).toBe(expected);
+    expect(await redis.usageConnection.pttl(versionKeyName(keyId))).toBeGreaterThan(0);
   });
 });

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 import { pino } from 'pino';
-import { redisUrl } from '../../../src/config/redis-url.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
+import { redisUrl } from '../../../src/settings/redis-url.ts';
 import { connectPostgres } from '../../../src/storage/postgres/postgres-connection.ts';
 import { PostgresUsageHistory } from '../../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { closeRedis, connectRedis } from '../../../src/storage/redis/redis-connection.ts';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { redisUrl } from '../../../src/config/redis-url.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
+import { redisUrl } from '../../../src/settings/redis-url.ts';
 import { InProcessLiveUsage } from '../../../src/storage/embedded/in-process-live-usage.ts';
 import { closeRedis, connectRedis, type RedisMode } from '../../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';

@@ -10,7 +10,7 @@ import {
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
 import { redisUnavailable } from '../redis-failure.ts';
-import { CHANGES_CHANNEL, customersKey, versionKey, windowKey } from '../redis-key-names.ts';
+import { CHANGES_CHANNEL, customersKeyName, versionKeyName, windowKeyName } from '../redis-key-names.ts';
 
 const STEPS = 4;
 /** Calls that are under way together: more would block the server and fill the replica's memory. */
@@ -37,7 +37,7 @@ export class RedisRecordVersions implements SharedVersions, RepublishedVersions 
 
   async markStale(keyIds: readonly string[]): Promise<void> {
     await inChunks(keyIds, (keyId) =>
-      this.#markStale.run(this.#redis, [versionKey(keyId), String(MARK_KEPT_MS)]),
+      this.#markStale.run(this.#redis, [versionKeyName(keyId), String(MARK_KEPT_MS)]),
     );
   }
 
@@ -45,7 +45,12 @@ export class RedisRecordVersions implements SharedVersions, RepublishedVersions 
     await outliveRejections(
       await inChunks(versions, async ({ keyId, version }) => {
         await this.#publish(keyId);
-        const keyAndArguments = [versionKey(keyId), version, String(VERSION_KEPT_MS), String(MARK_KEPT_MS)];
+        const keyAndArguments = [
+          versionKeyName(keyId),
+          version,
+          String(VERSION_KEPT_MS),
+          String(MARK_KEPT_MS),
+        ];
         return this.#publishVersion.run(this.#redis, keyAndArguments);
       }),
     );
@@ -53,7 +58,7 @@ export class RedisRecordVersions implements SharedVersions, RepublishedVersions 
 
   async retire(keyId: string, windowNames: readonly string[] = []): Promise<void> {
     await within(CALL_TIMEOUT_MS, this.#publish(keyId));
-    const leftMs = await this.#run(this.#retireKey, [versionKey(keyId), String(VERSION_KEPT_MS)]);
+    const leftMs = await this.#run(this.#retireKey, [versionKeyName(keyId), String(VERSION_KEPT_MS)]);
     await this.#removeWindows(keyId, windowNames);
     await outliveRejections([leftMs]);
   }
@@ -64,13 +69,13 @@ export class RedisRecordVersions implements SharedVersions, RepublishedVersions 
    */
   async #removeWindows(keyId: string, ofKey: readonly string[]): Promise<void> {
     try {
-      const names = [...ofKey, ...(await this.#redis.zrange(customersKey(keyId), '0', '-1'))];
+      const names = [...ofKey, ...(await this.#redis.zrange(customersKeyName(keyId), '0', '-1'))];
       for (let start = 0; start < names.length; start += CHUNK_SIZE) {
         await this.#redis.unlink(
-          names.slice(start, start + CHUNK_SIZE).map((name) => windowKey(keyId, name)),
+          names.slice(start, start + CHUNK_SIZE).map((name) => windowKeyName(keyId, name)),
         );
       }
-      await this.#redis.unlink(customersKey(keyId));
+      await this.#redis.unlink(customersKeyName(keyId));
     } catch (error) {
       throw redisUnavailable(error);
     }
@@ -78,13 +83,13 @@ export class RedisRecordVersions implements SharedVersions, RepublishedVersions 
 
   async withdraw({ keyId, version }: RecordVersion): Promise<void> {
     await within(CALL_TIMEOUT_MS, this.#publish(keyId));
-    await this.#run(this.#withdrawVersion, [versionKey(keyId), version]);
+    await this.#run(this.#withdrawVersion, [versionKeyName(keyId), version]);
   }
 
   async publishNewer(committed: readonly CommittedVersion[]): Promise<ReadonlySet<string>> {
     const unsettled = new Set(committed.map(({ keyId }) => keyId));
     const published = inChunks(committed, async ({ keyId, version }) => {
-      const keyAndArguments = [versionKey(keyId), version ?? '-', String(VERSION_KEPT_MS)];
+      const keyAndArguments = [versionKeyName(keyId), version ?? '-', String(VERSION_KEPT_MS)];
       // The other keys may be on another server.
       await this.#publishNewer.run(this.#redis, keyAndArguments).then(() => unsettled.delete(keyId), ignore);
     });

@@ -19,11 +19,11 @@ import type { RedisConnection } from '../redis-connection.ts';
 import { isRejected, redisUnavailable } from '../redis-failure.ts';
 import {
   CHANGES_CHANNEL,
-  customersKey,
-  grantedKey,
-  operationKey,
-  versionKey,
-  windowKey,
+  customersKeyName,
+  grantedKeyName,
+  operationKeyName,
+  versionKeyName,
+  windowKeyName,
 } from '../redis-key-names.ts';
 
 /** Windows of customers that one call closes: the script blocks every decision while it runs. */
@@ -120,18 +120,18 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
 
   async settle({ keyId, customerId, windows, units }: CostDifference): Promise<void> {
     const names = windows.map(({ limit, isShared }) => windowNameOf(limit, customerId, isShared));
-    const keys = [versionKey(keyId), ...names.map((name) => windowKey(keyId, name))];
+    const keyNames = [versionKeyName(keyId), ...names.map((name) => windowKeyName(keyId, name))];
     const ends = windows.map(({ resetAtMs }) => String(resetAtMs));
-    await this.#settleCost.runWithKeys(this.#redis, keys, [String(units), ...ends]);
+    await this.#settleCost.runWithKeys(this.#redis, keyNames, [String(units), ...ends]);
   }
 
   async #readTogether(subjects: readonly CounterSubject[]): Promise<readonly WindowCounts[]> {
-    const keys = subjects.flatMap(({ keyId, limits, customerId }) => [
-      customersKey(keyId),
+    const keyNames = subjects.flatMap(({ keyId, limits, customerId }) => [
+      customersKeyName(keyId),
       ...limits.flatMap((limit) => windowKeysOf(keyId, limit, customerId)),
     ]);
     const windows = subjects.map(({ limits }) => limits.length);
-    const reply = await this.#readWindows.runWithKeys(this.#redis, keys, windows.map(String));
+    const reply = await this.#readWindows.runWithKeys(this.#redis, keyNames, windows.map(String));
     const all = windows.reduce((sum, count) => sum + count, 0);
     if (!isNumbers(reply) || reply.length !== 1 + 3 * all) throw redisUnavailable(unexpectedReply());
     const nowMs = reply[0] ?? 0;
@@ -151,27 +151,27 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   ): Promise<number> {
     const isChange = granted > 0;
     const windows = windowKeysOf(keyId, limit, customerId);
-    const operation = operationKey(keyId, operationId ?? '');
-    const keys = [versionKey(keyId), ...windows, customersKey(keyId), operation];
+    const operation = operationKeyName(keyId, operationId ?? '');
+    const keyNames = [versionKeyName(keyId), ...windows, customersKeyName(keyId), operation];
     const endsAtMs = windowEndMs(nowMs, limit.period);
     const args = [units, granted, endsAtMs].map(String);
     const change = isChange ? [CHANGES_CHANNEL, keyId] : ['', ''];
     const remembered = operationId === undefined ? '0' : String(rememberedMs);
-    return Number(await this.#addUnits.run(this.#redis, [...keys, ...args, ...change, remembered]));
+    return Number(await this.#addUnits.run(this.#redis, [...keyNames, ...args, ...change, remembered]));
   }
 
   async #clear(keyId: string, names: readonly string[], members: readonly string[]): Promise<number> {
     if (names.length === 0) return 0;
-    const removed = names.flatMap((name) => [windowKey(keyId, name), grantedKey(keyId, name)]);
-    const keys = [versionKey(keyId), customersKey(keyId), ...removed];
+    const removed = names.flatMap((name) => [windowKeyName(keyId, name), grantedKeyName(keyId, name)]);
+    const keyNames = [versionKeyName(keyId), customersKeyName(keyId), ...removed];
     const args = [CHANGES_CHANNEL, keyId, ...members];
-    return Number(await this.#clearWindows.runWithKeys(this.#redis, keys, args));
+    return Number(await this.#clearWindows.runWithKeys(this.#redis, keyNames, args));
   }
 
   async #openCustomerWindows(keyId: string, limits: readonly Limit[]): Promise<readonly string[]> {
     if (limits.length === 0) return [];
     try {
-      const names = await this.#redis.zrange(customersKey(keyId), '0', '-1');
+      const names = await this.#redis.zrange(customersKeyName(keyId), '0', '-1');
       return names.filter((name) => limits.some(({ windowName }) => name.startsWith(`${windowName}:`)));
     } catch (error) {
       throw redisUnavailable(error);
@@ -197,7 +197,12 @@ function windowKeysOf(keyId: string, limit: Limit, customerId: string): readonly
   const isOfKey = limit.per === 'key';
   const own = isOfKey ? limit.windowName : customerWindowName(limit, customerId);
   const shared = isOfKey ? limit.windowName : customerWindowName(limit, OTHER_CUSTOMERS);
-  return [windowKey(keyId, own), grantedKey(keyId, own), windowKey(keyId, shared), grantedKey(keyId, shared)];
+  return [
+    windowKeyName(keyId, own),
+    grantedKeyName(keyId, own),
+    windowKeyName(keyId, shared),
+    grantedKeyName(keyId, shared),
+  ];
 }
 
 function counterOf(

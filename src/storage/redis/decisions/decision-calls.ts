@@ -49,7 +49,7 @@ export class CallDurations {
 /** A requested decision. */
 export interface DecisionRequest {
   readonly keyId: string;
-  readonly keys: readonly string[];
+  readonly keyNames: readonly string[];
   /** The decision's ARGV without its first word, the deadline. */
   readonly words: string;
   /** Number of windows in the reply. */
@@ -139,8 +139,8 @@ export class DecisionCalls {
   #send(call: Call, route: DecisionRoute): void {
     call.sentDueAtMs = call.dueAtMs;
     const deadlineMs = Math.floor(route.serverTimeAt(call.dueAtMs));
-    const { keys, words, windows } = call.request;
-    const sent = { keys, words: `${deadlineMs} ${words}`, windows };
+    const { keyNames, words, windows } = call.request;
+    const sent = { keyNames, words: `${deadlineMs} ${words}`, windows };
     const onReply: DecisionCallback = (error, reply) => {
       if (error) this.#failed(call, error);
       else if (reply !== undefined) this.#replied(call, route, reply);

@@ -3,7 +3,7 @@ import type { LimitSubject } from '../../../limiter/rate-limiter.ts';
 import type { Limit } from '../../../limiter/request-limits.ts';
 import type { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
-import { customersKey, versionKey, windowKey } from '../redis-key-names.ts';
+import { customersKeyName, versionKeyName, windowKeyName } from '../redis-key-names.ts';
 
 /** The arguments of the script for a list of limits, built once for each list. */
 interface LimitArguments {
@@ -27,24 +27,24 @@ export function limitArgumentsOf({ limits, cost }: LimitSubject): string {
 }
 
 /** The script's KEYS for a decision. */
-export function decisionKeysOf({ keyId, limits, customerId }: LimitSubject): readonly string[] {
+export function decisionKeyNamesOf({ keyId, limits, customerId }: LimitSubject): readonly string[] {
   const first = limits[0];
-  if (first === undefined) return [versionKey(keyId)];
+  if (first === undefined) return [versionKeyName(keyId)];
   // Nearly all plans have one limit, of the key: an array literal takes less memory than an array that grows.
   if (limits.length === 1 && first.per === 'key') {
-    return [versionKey(keyId), windowKey(keyId, first.windowName)];
+    return [versionKeyName(keyId), windowKeyName(keyId, first.windowName)];
   }
-  const keys = [versionKey(keyId)];
+  const keyNames = [versionKeyName(keyId)];
   for (const limit of limits) {
     if (limit.per === 'key') {
-      keys.push(windowKey(keyId, limit.windowName));
+      keyNames.push(windowKeyName(keyId, limit.windowName));
     } else {
-      keys.push(windowKey(keyId, customerWindowName(limit, customerId)));
-      keys.push(windowKey(keyId, customerWindowName(limit, OTHER_CUSTOMERS)));
+      keyNames.push(windowKeyName(keyId, customerWindowName(limit, customerId)));
+      keyNames.push(windowKeyName(keyId, customerWindowName(limit, OTHER_CUSTOMERS)));
     }
   }
-  if (argumentsOf(limits).hasCustomers) keys.push(customersKey(keyId));
-  return keys;
+  if (argumentsOf(limits).hasCustomers) keyNames.push(customersKeyName(keyId));
+  return keyNames;
 }
 
 function argumentsOf(limits: readonly Limit[]): LimitArguments {
@@ -149,7 +149,7 @@ const MOST = 64;
 
 /** One decision, in the form that the script takes. */
 export interface DecisionCall {
-  readonly keys: readonly string[];
+  readonly keyNames: readonly string[];
   /** Its ARGV, the deadline included. */
   readonly words: string;
   /** Number of windows in the reply if the request is allowed or limited. */
@@ -192,10 +192,10 @@ export class CallBatcher {
     const script = this.#script;
     if (sent.length === 0 || script === undefined) return;
     this.#waiting = [];
-    const keys: string[] = [];
-    for (const { call } of sent) for (const key of call.keys) keys.push(key);
+    const keyNames: string[] = [];
+    for (const { call } of sent) for (const name of call.keyNames) keyNames.push(name);
     const words = sent.map(({ call }) => call.words);
-    script.callWithKeys(this.#redis, keys, words, (error, reply) => {
+    script.callWithKeys(this.#redis, keyNames, words, (error, reply) => {
       if (sent.length > 1 && error?.name === 'ReplyError') this.#sendEach(script, sent);
       else distribute(sent, error, reply);
     });
@@ -213,7 +213,7 @@ export function callDecision(
   call: DecisionCall,
   onReply: DecisionCallback,
 ): void {
-  script.callWithKeys(redis, call.keys, [call.words], (error, reply) =>
+  script.callWithKeys(redis, call.keyNames, [call.words], (error, reply) =>
     distribute([{ call, onReply }], error, reply),
   );
 }

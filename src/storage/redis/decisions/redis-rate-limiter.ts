@@ -10,7 +10,7 @@ import { CallDurations, DecisionCalls } from './decision-calls.ts';
 import {
   ALLOWED,
   type DecisionReply,
-  decisionKeysOf,
+  decisionKeyNamesOf,
   LIMITED,
   limitArgumentsOf,
   STALE,
@@ -58,7 +58,7 @@ export class RedisRateLimiter implements RateLimiter {
     const { keyId, version, fresh, limits } = subject;
     const request = {
       keyId,
-      keys: decisionKeysOf(subject),
+      keyNames: decisionKeyNamesOf(subject),
       words: `${version}${fresh ? ` !${VERSION_KEPT_MS}` : ''} ${limitArgumentsOf(subject)}`,
       windows: limits.length,
     };

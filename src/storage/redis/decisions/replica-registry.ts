@@ -3,7 +3,7 @@ import { type Outage, OutageHistory } from '../../../platform/outage-history.ts'
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
 import { redisUnavailable } from '../redis-failure.ts';
-import { REPLICAS_KEY, replicaKey } from '../redis-key-names.ts';
+import { REPLICAS_KEY_NAME, replicaKeyName } from '../redis-key-names.ts';
 
 const BEAT_INTERVAL_MS = 2000;
 const SILENT_FOR_MS = 10_000;
@@ -68,12 +68,12 @@ export class ReplicaRegistry {
   async list(limit: number): Promise<{ readonly replicas: readonly LiveReplica[]; readonly total: number }> {
     try {
       const [total, seen] = await Promise.all([
-        this.#redis.zcard(REPLICAS_KEY),
-        this.#redis.zrevrange(REPLICAS_KEY, 0, limit - 1, 'WITHSCORES'),
+        this.#redis.zcard(REPLICAS_KEY_NAME),
+        this.#redis.zrevrange(REPLICAS_KEY_NAME, 0, limit - 1, 'WITHSCORES'),
       ]);
       const ids = seen.filter((_, index) => index % 2 === 0);
       // Not with MGET: in a cluster the descriptions lie in different slots.
-      const texts = await Promise.all(ids.map((id) => this.#redis.get(replicaKey(id))));
+      const texts = await Promise.all(ids.map((id) => this.#redis.get(replicaKeyName(id))));
       const replicas = ids.map((replicaId, index) => ({
         replicaId,
         lastSeenAtMs: Number(seen[2 * index + 1]),
@@ -100,14 +100,14 @@ export class ReplicaRegistry {
     const sentAtMs = this.#clock.nowMs();
     try {
       const count = await this.#countReplicas.run(this.#redis, [
-        REPLICAS_KEY,
+        REPLICAS_KEY_NAME,
         this.#replicaId,
         String(SILENT_FOR_MS),
       ]);
       if (typeof count === 'number') this.#counted = Math.max(count, 1);
       if (this.#describe !== undefined) {
         const text = JSON.stringify(this.#describe());
-        await this.#redis.set(replicaKey(this.#replicaId), text, 'PX', SILENT_FOR_MS);
+        await this.#redis.set(replicaKeyName(this.#replicaId), text, 'PX', SILENT_FOR_MS);
       }
       this.#outages.noteResponse(sentAtMs);
       return true;
@@ -124,8 +124,8 @@ export class ReplicaRegistry {
     this.#timer = undefined;
     this.#redis.off('ready', this.#beatWhenReady);
     try {
-      await this.#redis.zrem(REPLICAS_KEY, this.#replicaId);
-      await this.#redis.del(replicaKey(this.#replicaId));
+      await this.#redis.zrem(REPLICAS_KEY_NAME, this.#replicaId);
+      await this.#redis.del(replicaKeyName(this.#replicaId));
     } catch {
       // It is forgotten ten seconds after its last heartbeat.
     }

@@ -4,7 +4,7 @@ import { SHARDS } from '../../../usage/shards.ts';
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
 import { redisUnavailable } from '../redis-failure.ts';
-import { usageSourcesKey } from './usage-key-names.ts';
+import { usageSourcesKeyName } from './usage-key-names.ts';
 
 /** How long a reply is trusted: a server may change its role while its connections stay open. */
 const RECENT_MS = 250;
@@ -56,7 +56,7 @@ export class RedisDataSets {
     // One server holds all shards, unless it is a cluster.
     const chosen = this.#redis instanceof Cluster ? shards : shards.slice(0, 1);
     const replies = await Promise.allSettled(
-      chosen.map((shard) => this.#identify.run(this.#redis, [usageSourcesKey(shard)])),
+      chosen.map((shard) => this.#identify.run(this.#redis, [usageSourcesKeyName(shard)])),
     );
     if (connections !== this.#connections) return;
     this.#learnedAtMs = this.#clock.monotonicMs();

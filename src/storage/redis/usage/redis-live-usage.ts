@@ -10,11 +10,11 @@ import type { RedisConnection } from '../redis-connection.ts';
 import { settled } from '../redis-failure.ts';
 import { RedisDataSets } from './redis-data-sets.ts';
 import {
-  liveUsageKey,
-  usageBatchKey,
-  usageLeaseKey,
-  usageSourcesKey,
-  usageWritersKey,
+  liveUsageKeyName,
+  usageBatchKeyName,
+  usageLeaseKeyName,
+  usageSourcesKeyName,
+  usageWritersKeyName,
 } from './usage-key-names.ts';
 import { compactTexts, slicesOfTexts, textOf } from './usage-text.ts';
 
@@ -35,7 +35,7 @@ interface SentWrite {
   readonly text: string;
 }
 
-/** Live usage in Redis, on one server or a cluster: every call has the keys of one hash slot only. */
+/** Live usage in Redis, on one server or a cluster: every call has Redis keys of one hash slot only. */
 export class RedisLiveUsage implements LiveUsage {
   readonly isShared = true;
   readonly #redis: RedisConnection;
@@ -80,8 +80,8 @@ export class RedisLiveUsage implements LiveUsage {
     await this.#dataSets.refresh(shard);
     const batches: UsageBatch[] = [];
     for (const source of await this.#sourcesOf(shard)) {
-      const keys = [liveUsageKey(shard, source), usageBatchKey(shard, source)];
-      const call = [...keys, usageWritersKey(shard), usageSourcesKey(shard), source];
+      const keyNames = [liveUsageKeyName(shard, source), usageBatchKeyName(shard, source)];
+      const call = [...keyNames, usageWritersKeyName(shard), usageSourcesKeyName(shard), source];
       if (Number(await this.#take.run(this.#redis, call)) > 0)
         batches.push(...(await this.#readBatch(shard, source)));
     }
@@ -91,25 +91,25 @@ export class RedisLiveUsage implements LiveUsage {
   }
 
   async drop(batch: UsageBatch): Promise<void> {
-    await this.#drop.run(this.#redis, [usageBatchKey(batch.shard, batch.source), String(batch.id)]);
+    await this.#drop.run(this.#redis, [usageBatchKeyName(batch.shard, batch.source), String(batch.id)]);
   }
 
   async renew(shard: number): Promise<boolean> {
-    const call = [usageLeaseKey(shard), this.#flusher, String(SHARD_LEASE_MS)];
+    const call = [usageLeaseKeyName(shard), this.#flusher, String(SHARD_LEASE_MS)];
     return Number(await this.#renew.run(this.#redis, call)) === 1;
   }
 
   async release(shard: number, afterMs: number): Promise<void> {
-    await settled(this.#redis.pexpire(usageLeaseKey(shard), afterMs));
+    await settled(this.#redis.pexpire(usageLeaseKeyName(shard), afterMs));
   }
 
   async compact(shard: number): Promise<void> {
     for (const source of await this.#sourcesOf(shard)) {
-      const key = liveUsageKey(shard, source);
-      const [head, ...texts] = await settled(this.#redis.lrange(key, 0, -1));
+      const keyName = liveUsageKeyName(shard, source);
+      const [head, ...texts] = await settled(this.#redis.lrange(keyName, 0, -1));
       if (head === undefined || texts.length < 2) continue;
       const text = await compactTexts(texts, STORED_CAPS);
-      await this.#compact.run(this.#redis, [key, head, String(texts.length), text]);
+      await this.#compact.run(this.#redis, [keyName, head, String(texts.length), text]);
       this.#compacted.set(shard, text.length);
     }
     this.#appended.delete(shard);
@@ -128,7 +128,7 @@ export class RedisLiveUsage implements LiveUsage {
     return Number.isFinite(oldest) ? oldest / 1000 : undefined;
   }
 
-  /** The writes, grouped by call: on a cluster each has its own call, because their keys lie in different slots. */
+  /** The writes, grouped by call: on a cluster each has its own call, because their Redis keys lie in different slots. */
   #callsOf(sent: readonly SentWrite[]): readonly (readonly SentWrite[])[] {
     if (this.#redis instanceof Cluster) return sent.map((one) => [one]);
     const calls: SentWrite[][] = [];
@@ -146,17 +146,17 @@ export class RedisLiveUsage implements LiveUsage {
 
   /** Adds the server's reply to each write to `replies`. A call without a reply adds nothing. */
   async #callRecord(call: readonly SentWrite[], replies: Map<UsageWrite, unknown>): Promise<void> {
-    const keys = call.flatMap(({ write: { shard }, source }) => [
-      liveUsageKey(shard, source),
-      usageWritersKey(shard),
-      usageSourcesKey(shard),
+    const keyNames = call.flatMap(({ write: { shard }, source }) => [
+      liveUsageKeyName(shard, source),
+      usageWritersKeyName(shard),
+      usageSourcesKeyName(shard),
     ]);
     const args = call.flatMap(({ write, source, text }) => {
       const previous = this.#canTell(write, source) ? write.previous : NEVER;
       return [write.writer, String(write.sequence), String(previous ?? ''), source, text];
     });
     try {
-      const reply = await this.#record.runWithKeys(this.#redis, keys, args);
+      const reply = await this.#record.runWithKeys(this.#redis, keyNames, args);
       for (const [index, { write }] of call.entries()) {
         if (Array.isArray(reply)) replies.set(write, reply[index]);
       }
@@ -187,12 +187,12 @@ export class RedisLiveUsage implements LiveUsage {
   }
 
   async #lease(shard: number): Promise<boolean> {
-    const key = usageLeaseKey(shard);
-    return (await settled(this.#redis.set(key, this.#flusher, 'PX', SHARD_LEASE_MS, 'NX'))) === 'OK';
+    const keyName = usageLeaseKeyName(shard);
+    return (await settled(this.#redis.set(keyName, this.#flusher, 'PX', SHARD_LEASE_MS, 'NX'))) === 'OK';
   }
 
   #sourcesOf(shard: number): Promise<string[]> {
-    return settled(this.#redis.smembers(usageSourcesKey(shard)));
+    return settled(this.#redis.smembers(usageSourcesKeyName(shard)));
   }
 
   /**
@@ -200,12 +200,12 @@ export class RedisLiveUsage implements LiveUsage {
    * the next one, which may be longer, takes its place. A mixture of both has the id of the moved batch, so it is not applied.
    */
   async #readBatch(shard: number, source: string): Promise<readonly UsageBatch[]> {
-    const key = usageBatchKey(shard, source);
+    const keyName = usageBatchKeyName(shard, source);
     const elements: string[] = [];
     let read: readonly string[];
     do {
       const start = elements.length;
-      read = await settled(this.#redis.lrange(key, start, start + ELEMENTS_AT_ONCE - 1));
+      read = await settled(this.#redis.lrange(keyName, start, start + ELEMENTS_AT_ONCE - 1));
       elements.push(...read);
     } while (read.length === ELEMENTS_AT_ONCE);
     return elements.length === 0 ? [] : [batchOf(shard, source, elements)];
@@ -214,8 +214,8 @@ export class RedisLiveUsage implements LiveUsage {
   async #readShard(shard: number, keyIds: readonly string[]): Promise<readonly UsageBatch[]> {
     const pending: UsageBatch[] = [];
     for (const source of await this.#sourcesOf(shard)) {
-      const keys = [liveUsageKey(shard, source), usageBatchKey(shard, source)];
-      const reply = await this.#read.run(this.#redis, [...keys, ...keyIds]);
+      const keyNames = [liveUsageKeyName(shard, source), usageBatchKeyName(shard, source)];
+      const reply = await this.#read.run(this.#redis, [...keyNames, ...keyIds]);
       for (const elements of Array.isArray(reply) ? reply : []) {
         if (Array.isArray(elements) && elements.length > 1)
           pending.push(batchOf(shard, source, elements.map(String)));
@@ -227,8 +227,8 @@ export class RedisLiveUsage implements LiveUsage {
   async #idsOf(shard: number): Promise<readonly number[]> {
     const ids: number[] = [];
     for (const source of await this.#sourcesOf(shard)) {
-      for (const key of [usageBatchKey(shard, source), liveUsageKey(shard, source)]) {
-        const head = await settled(this.#redis.lindex(key, 0));
+      for (const keyName of [usageBatchKeyName(shard, source), liveUsageKeyName(shard, source)]) {
+        const head = await settled(this.#redis.lindex(keyName, 0));
         if (head !== null) ids.push(Number.parseInt(head, 10));
       }
     }

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Redis } from 'ioredis';
 import type { LimitSubject } from '../../../../src/limiter/rate-limiter.ts';
 import type { OpenRedis } from '../../../../src/storage/redis/open-redis.ts';
-import { windowKey } from '../../../../src/storage/redis/redis-key-names.ts';
+import { windowKeyName } from '../../../../src/storage/redis/redis-key-names.ts';
 import { decide, newKeyId, openReplica, quota, subject } from '../../../support/limiter-stores.ts';
 import { type RedisServer, startRedisServer } from '../../../support/redis-server.ts';
 
@@ -40,7 +40,7 @@ describe('decisions of one event-loop turn', () => {
     );
     expect(allowed).toEqual(Array.from({ length: 150 }, (_, index) => 149 - index));
     expect(decisions.filter(({ kind }) => kind === 'limited')).toHaveLength(250);
-    expect(await direct.get(windowKey(asked.keyId, 'main:3600000'))).toBe('150');
+    expect(await direct.get(windowKeyName(asked.keyId, 'main:3600000'))).toBe('150');
   });
 
   it('count a customer whose name has more bytes than characters', async () => {
@@ -59,7 +59,7 @@ describe('decisions of one event-loop turn', () => {
       subject(changed, { version: '2.1' }),
       subject(odd, { quota: quota(9, 'hour') }),
     ]);
-    await direct.set(windowKey(odd, 'main:3600000'), '1.5', 'KEEPTTL');
+    await direct.set(windowKeyName(odd, 'main:3600000'), '1.5', 'KEEPTTL');
     const before = await calls();
     const decisions = await together([
       subject(full, { quota: quota(1, 'hour'), fresh: false }),
@@ -95,6 +95,6 @@ describe('decisions of one event-loop turn', () => {
       { kind: 'unavailable', cause: { name: 'NotCounted' } },
       { kind: 'limited' },
     ]);
-    expect(await direct.get(windowKey(other.keyId, 'main:3600000'))).toBe('1');
+    expect(await direct.get(windowKeyName(other.keyId, 'main:3600000'))).toBe('1');
   });
 });

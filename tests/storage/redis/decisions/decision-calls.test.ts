@@ -53,7 +53,7 @@ function setUp() {
   const calls = new DecisionCalls(routes, script, { clock, timeoutMs: 200 });
   const ask = () =>
     new Promise<{ error: Error | null; reply: readonly number[]; tookMs: number }>((resolve) =>
-      calls.call({ keyId: 'key', keys: ['a'], words: 'b c', windows: 1 }, (error, reply, tookMs) =>
+      calls.call({ keyId: 'key', keyNames: ['a'], words: 'b c', windows: 1 }, (error, reply, tookMs) =>
         resolve({ error, reply: reply?.numbers.slice(reply.at) ?? [], tookMs }),
       ),
     );

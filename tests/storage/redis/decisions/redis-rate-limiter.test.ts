@@ -7,7 +7,7 @@ import { windowEndMs } from '../../../../src/limiter/period.ts';
 import type { ChangeFeed } from '../../../../src/limiter/record-versions.ts';
 import { systemClock } from '../../../../src/platform/clock.ts';
 import type { OpenRedis } from '../../../../src/storage/redis/open-redis.ts';
-import { versionKey, windowKey } from '../../../../src/storage/redis/redis-key-names.ts';
+import { versionKeyName, windowKeyName } from '../../../../src/storage/redis/redis-key-names.ts';
 import { decide, newKeyId, openReplica, peek, quota, subject } from '../../../support/limiter-stores.ts';
 import { testRedisUrl } from '../../../support/stores.ts';
 import { until } from '../../../support/until.ts';
@@ -74,24 +74,24 @@ describe('the rate limiter in Redis', () => {
   it('gives all that it stores an end', async () => {
     const keyId = newKeyId();
     await decide(replica.limiter, subject(keyId));
-    for (const name of [versionKey(keyId), windowKey(keyId, 'main:3600000')]) {
+    for (const name of [versionKeyName(keyId), windowKeyName(keyId, 'main:3600000')]) {
       expect(await direct.pttl(name)).toBeGreaterThan(0);
     }
     await replica.versions.markStale([keyId]);
-    expect(await direct.get(versionKey(keyId))).toBe('*');
-    expect(await direct.pttl(versionKey(keyId))).toBeGreaterThan(0);
-    expect(await direct.pttl(versionKey(keyId))).toBeLessThanOrEqual(30_000);
+    expect(await direct.get(versionKeyName(keyId))).toBe('*');
+    expect(await direct.pttl(versionKeyName(keyId))).toBeGreaterThan(0);
+    expect(await direct.pttl(versionKeyName(keyId))).toBeLessThanOrEqual(30_000);
     await replica.versions.retire(keyId, ['main:3600000']);
-    expect(await direct.get(versionKey(keyId))).toBe('-');
-    expect(await direct.pttl(versionKey(keyId))).toBeGreaterThan(0);
-    expect(await direct.exists(windowKey(keyId, 'main:3600000'))).toBe(0);
+    expect(await direct.get(versionKeyName(keyId))).toBe('-');
+    expect(await direct.pttl(versionKeyName(keyId))).toBeGreaterThan(0);
+    expect(await direct.exists(windowKeyName(keyId, 'main:3600000'))).toBe(0);
   });
 
   it('heals a window that lost its expiry, allowing or limiting', async () => {
     for (const limit of [1, 5]) {
       const asked = subject(newKeyId(), { quota: quota(limit, 'hour') });
       await decide(replica.limiter, asked);
-      await direct.persist(windowKey(asked.keyId, 'main:3600000'));
+      await direct.persist(windowKeyName(asked.keyId, 'main:3600000'));
       const peeked = await peek(replica.counters, asked.keyId, quota(limit, 'hour'));
       expect(peeked).toMatchObject({ used: 1, resetAtMs: peeked.nowMs + 3_600_000 });
 
@@ -99,7 +99,7 @@ describe('the rate limiter in Redis', () => {
       expect(decision.kind).toBe(limit === 1 ? 'limited' : 'allowed');
       if (!('nowMs' in decision)) throw new Error('no reset');
       expect(decision.resetAtMs).toBe(decision.nowMs + 3_600_000);
-      expect(await direct.pexpiretime(windowKey(asked.keyId, 'main:3600000'))).toBe(decision.resetAtMs);
+      expect(await direct.pexpiretime(windowKeyName(asked.keyId, 'main:3600000'))).toBe(decision.resetAtMs);
     }
   });
 
@@ -108,13 +108,13 @@ describe('the rate limiter in Redis', () => {
     await decide(replica.limiter, asked);
     // The last three are numbers to Lua and none to Redis.
     for (const value of ['nonsense', '', '003', '1e0', '1.5']) {
-      await direct.set(windowKey(asked.keyId, 'main:3600000'), value, 'KEEPTTL');
+      await direct.set(windowKeyName(asked.keyId, 'main:3600000'), value, 'KEEPTTL');
       expect(await decide(replica.limiter, asked)).toMatchObject({ kind: 'allowed', remaining: 4 });
-      await direct.set(windowKey(asked.keyId, 'main:3600000'), value, 'KEEPTTL');
+      await direct.set(windowKeyName(asked.keyId, 'main:3600000'), value, 'KEEPTTL');
       expect(await decide(replica.limiter, { ...asked, cost: 2 })).toMatchObject({ remaining: 3 });
     }
-    await direct.del(windowKey(asked.keyId, 'main:3600000'));
-    await direct.rpush(windowKey(asked.keyId, 'main:3600000'), 'a list');
+    await direct.del(windowKeyName(asked.keyId, 'main:3600000'));
+    await direct.rpush(windowKeyName(asked.keyId, 'main:3600000'), 'a list');
     expect(await decide(replica.limiter, asked)).toMatchObject({ kind: 'allowed', remaining: 4 });
   });
 
@@ -142,7 +142,7 @@ describe('the rate limiter in Redis', () => {
     await replica.counters.restore({ keyId, limit: hourly, customerId: '', units: 2 }, 'first');
     const opened = await peek(replica.counters, keyId, hourly);
     expect(opened.used).toBe(2);
-    expect(await direct.pttl(windowKey(keyId, 'main:3600000'))).toBeGreaterThan(0);
+    expect(await direct.pttl(windowKeyName(keyId, 'main:3600000'))).toBeGreaterThan(0);
     const more = { keyId, limit: hourly, customerId: '', units: 4 };
     await replica.counters.restore(more, 'second');
     // The reply to the first time was lost.
@@ -160,7 +160,7 @@ describe('the rate limiter in Redis', () => {
     const keyId = newKeyId();
     await replica.versions.retire(keyId);
     await replica.counters.restore({ keyId, limit: quota(5, 'hour'), customerId: '', units: 2 }, 'any');
-    expect(await direct.exists(windowKey(keyId, 'main:3600000'))).toBe(0);
+    expect(await direct.exists(windowKeyName(keyId, 'main:3600000'))).toBe(0);
   });
 
   it('replaces an older version that a failover brought back by the one just read', async () => {
@@ -170,11 +170,11 @@ describe('the rate limiter in Redis', () => {
       ['10.9', '10.10'],
       ['10.10', '11.1'],
     ] as const) {
-      await direct.set(versionKey(keyId), older, 'PX', 60_000);
+      await direct.set(versionKeyName(keyId), older, 'PX', 60_000);
       expect((await decide(replica.limiter, subject(keyId, { version: newer }))).kind).toBe('allowed');
-      expect(await direct.get(versionKey(keyId))).toBe(newer);
+      expect(await direct.get(versionKeyName(keyId))).toBe(newer);
       expect((await decide(replica.limiter, subject(keyId, { version: older }))).kind).toBe('allowed');
-      expect(await direct.get(versionKey(keyId))).toBe(newer);
+      expect(await direct.get(versionKeyName(keyId))).toBe(newer);
     }
   });
 
@@ -206,7 +206,7 @@ describe('the rate limiter in Redis', () => {
         make: async (keyId) => {
           await replica.versions.markStale([keyId]);
           const first = replica.versions.publishVersion([{ keyId, version: '2.0' }]);
-          await until(async () => (await direct.get(versionKey(keyId)))?.startsWith('2.0') === true);
+          await until(async () => (await direct.get(versionKeyName(keyId)))?.startsWith('2.0') === true);
           await replica.versions.markStale([keyId]);
           await replica.versions.publishVersion([{ keyId, version: '3.0' }]);
           await first;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { InvalidSettings, readSettings } from '../../src/config/settings.ts';
+import { InvalidSettings, readSettings } from '../../src/settings/settings.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'endpoint-patterns-'));
 afterAll(() => rmSync(directory, { recursive: true }));

@@ -1,4 +1,4 @@
-// The room `config`: the table of settings, and how their values are read.
+// The room `settings`: the table of settings, and how their values are read.
 // In: environment variables as text.
 // Out: typed, checked settings, or a list of all that is wrong with them.
 

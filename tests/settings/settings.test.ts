@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { InvalidSettings, maskedSettings, readSettings, SETTINGS } from '../../src/config/settings.ts';
+import { InvalidSettings, maskedSettings, readSettings, SETTINGS } from '../../src/settings/settings.ts';
 
 const ROOT_TOKEN = 'root-token-of-at-least-32-characters';
 const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { redisUrl } from '../../src/config/redis-url.ts';
+import { redisUrl } from '../../src/settings/redis-url.ts';
 
 describe('REDIS_URL', () => {
   it('reads one server, with the defaults of Redis', () => {
