@@ -54,7 +54,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'windows and limits',
     files: [
-      'src/limiter/{period,limit,limit-overrides,customer-windows}.ts',
+      'src/limiter/{period,request-limits,limit-overrides,customer-windows}.ts',
       'src/limiter/in-process/{window-table,in-process-window-counters}.ts',
     ],
     tests: [
