@@ -270,6 +270,17 @@ describe('the encryption keys of the audit log', () => {
   const write = (records: Records) => records.audit.record(ACTION, sampleChange({ atMs: START_MS }));
   const verify = (records: Records) => records.audit.verify();
 
+  it('has no mark only before its first entry', () => {
+    const chain = new AuditChain(TEST_VAULT);
+    const none = Buffer.alloc(0);
+    const start = Buffer.alloc(32);
+    expect(chain.isMarked('last', { sequence: 0, hash: start }, none)).toBe(true);
+    expect(chain.isMarked('last', { sequence: 0, hash: Buffer.alloc(32, 1) }, none)).toBe(false);
+    expect(chain.isMarked('last', { sequence: 5, hash: start }, none)).toBe(false);
+    const mark = chain.markEnd('last', { sequence: 5, hash: start });
+    expect(chain.isMarked('last', { sequence: 0, hash: start }, mark)).toBe(false);
+  });
+
   it('are needed for every entry', () => {
     expect(() => new AuditChain(null).keyId).toThrow('A program without ENCRYPTION_KEY used the audit log.');
   });
