@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import type { RunningGateway } from '../support/gateway.ts';
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 beforeAll(async () => {
-  fleet = await startFleet(2);
+  fleet = await startInProcessFleet(2);
 }, 60_000);
 afterAll(() => fleet?.stop());
 

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import type { RunningGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 describe('the console of a gateway with ADMIN_PORT', () => {
-  let fleet: Fleet;
+  let fleet: Fleet<RunningGateway>;
   beforeAll(async () => {
-    fleet = await startFleet(1, { ADMIN_PORT: '0' });
+    fleet = await startInProcessFleet(1, { ADMIN_PORT: '0' });
   });
   afterAll(() => fleet?.stop());
 

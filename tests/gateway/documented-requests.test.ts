@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { type DocumentedBlock, documentedBlocks } from '../support/documented-commands.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN } from '../support/gateway.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
 
 const run = promisify(execFile);
 
@@ -59,7 +59,7 @@ const EXAMPLE_KEY = 'key_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
 const PREAMBLE = 'curl() { command curl -s --fail-with-body "$@"; }\n';
 
 describe('docs/api.md', () => {
-  let fleet: Fleet;
+  let fleet: Fleet<RunningGateway>;
   let directory: string;
   let blocks: readonly DocumentedBlock[];
   let settings: Readonly<Record<string, string>>;
@@ -70,7 +70,7 @@ describe('docs/api.md', () => {
     await requireProgram('uuidgen', 'uuid-runtime');
     directory = await mkdtemp(join(tmpdir(), 'tollgate-documented-'));
     blocks = await documentedBlocks('api.md');
-    fleet = await startFleet(1);
+    fleet = await startInProcessFleet(1);
     const url = fleet.replicas[0]?.url ?? '';
     const { id, secret } = await fleet.admin.makeKey('Mobile app');
     expect(await statusOf(url, secret)).toBe(200);

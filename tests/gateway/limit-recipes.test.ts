@@ -1,15 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import type { RunningGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 const page = readFileSync(new URL('../../docs/limits.md', import.meta.url), 'utf8');
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 let url: string;
 
 beforeAll(async () => {
-  fleet = await startFleet(1, {}, (req, res) => {
+  fleet = await startInProcessFleet(1, {}, (req, res) => {
     const cost = req.headers['x-cost'];
     if (cost !== undefined) res.setHeader('Tollgate-Cost', cost);
     res.end('ok');

@@ -6,18 +6,18 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN } from '../support/gateway.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
 
 const run = promisify(execFile);
 
 describe('the recipe of docs/api.md that provisions a customer', () => {
-  let fleet: Fleet;
+  let fleet: Fleet<RunningGateway>;
   let directory: string;
   beforeAll(async () => {
     await Promise.all([requireProgram('curl', 'curl'), requireProgram('jq', 'jq')]);
     directory = await mkdtemp(join(tmpdir(), 'tollgate-provision-'));
-    fleet = await startFleet(1);
+    fleet = await startInProcessFleet(1);
   });
   afterAll(async () => {
     await fleet?.stop();

@@ -11,19 +11,19 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN } from '../support/gateway.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
 
 const run = promisify(execFile);
 
 describe('the recipes of docs/api.md about secrets', () => {
-  let fleet: Fleet;
+  let fleet: Fleet<RunningGateway>;
   let directory: string;
   let url: string;
   beforeAll(async () => {
     await Promise.all([requireProgram('curl', 'curl'), requireProgram('jq', 'jq')]);
     directory = await mkdtemp(join(tmpdir(), 'tollgate-recipes-'));
-    fleet = await startFleet(1);
+    fleet = await startInProcessFleet(1);
     url = fleet.replicas[0]?.url ?? '';
   });
   afterAll(async () => {

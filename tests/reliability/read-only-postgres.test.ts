@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { statusOf } from '../support/burst.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import type { RunningGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 beforeAll(async () => {
-  fleet = await startFleet(1, { USAGE_FLUSH_MS: '200' });
+  fleet = await startInProcessFleet(1, { USAGE_FLUSH_MS: '200' });
 });
 afterAll(() => fleet?.stop());
 

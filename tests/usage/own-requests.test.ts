@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import type { RunningGateway } from '../support/gateway.ts';
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 beforeAll(async () => {
-  fleet = await startFleet(1);
+  fleet = await startInProcessFleet(1);
 });
 afterAll(() => fleet?.stop());
 
