@@ -37,7 +37,8 @@ export async function* followEvents(
       if (!isTemporary(error) || (!hasConnected && failures >= retries)) throw error;
     }
     const waitMs = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
-    output.note(`The stream of events has ended. Connecting again in ${waitMs / 1000} s.`);
+    const what = lastId === undefined ? 'can not be opened' : 'has ended';
+    output.note(`The stream of events ${what}. Connecting again in ${waitMs / 1000} s.`);
     await pause(waitMs);
   }
 }
