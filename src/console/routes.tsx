@@ -7,6 +7,7 @@ import {
   ScrollText,
   Server,
   ShieldCheck,
+  Webhook,
 } from 'lucide-react';
 import { type ComponentType, lazy } from 'react';
 import type { Scope } from './api/api-context.tsx';
@@ -62,6 +63,15 @@ export const ROUTES: readonly Route[] = [
     path: '/usage',
     page: lazy(() => import('./pages/usage-page.tsx').then((file) => ({ default: file.UsagePage }))),
     entry: { label: 'Usage', icon: ChartColumn, scope: 'usage:read', shortcut: 'u' },
+  },
+  {
+    path: '/webhooks',
+    page: lazy(() => import('./pages/webhooks-page.tsx').then((file) => ({ default: file.WebhooksPage }))),
+    entry: { label: 'Webhooks', icon: Webhook, scope: 'webhooks:read', shortcut: 'w' },
+  },
+  {
+    path: '/webhooks/:webhookId',
+    page: lazy(() => import('./pages/webhook-page.tsx').then((file) => ({ default: file.WebhookPage }))),
   },
   {
     path: '/audit',

@@ -1,6 +1,6 @@
 import type { ChainedEntry } from '../audit/audit-chain.ts';
 import { auditIdOf } from '../audit/audit-entry.ts';
-import { TYPES_OF_ACTIONS } from './event-types.ts';
+import { TYPES_OF_ACTIONS } from './types-of-actions.ts';
 
 /** An event as it is written into the outbox. */
 export interface OutboxEvent {

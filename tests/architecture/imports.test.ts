@@ -17,7 +17,7 @@ const entries = [
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli'],
   client: [],
-  console: ['client', 'limiter', 'paths'],
+  console: ['client', 'events', 'limiter', 'paths'],
   cli: ['client', 'app', 'settings', 'platform', 'keys', 'admins', 'events', 'idempotency'],
   app: [
     'settings',

@@ -6,6 +6,7 @@ import { bodyOf, createManagementClient } from '../../src/client/management-clie
 import { ROOT_TOKEN } from '../support/gateway.ts';
 import { type ConsoleStage, startConsole } from './browser-fixture.ts';
 import { type SampleKey, writeSampleUsage } from './sample-usage.ts';
+import { RECEIVER_SETTINGS, startReceiver, type WebhookReceiver } from './webhook-receiver.ts';
 
 /** Where pictures of the pages are put; none are taken without it. */
 const pictures = process.env.CONSOLE_PICTURES;
@@ -85,16 +86,41 @@ const KEYS: readonly SampleFields[] = [
   { name: 'Warehouse scanners', rateLimitId: 'standard', externalId: 'acme', tags: ['staging'] },
   { name: 'Website of 2019', rateLimitId: 'standard', enabled: false, tags: ['legacy'] },
 ];
+/** One that works, one that does not, and one that is off: the last one shows its deliveries. */
+const WEBHOOKS: readonly { readonly path: string; readonly fields: SampleWebhook }[] = [
+  { path: '/chat', fields: { events: ['tollgate.plan.*'], description: 'Chat of the platform team' } },
+  { path: '/siem', fields: { events: ['tollgate.*'], description: 'SIEM', enabled: false } },
+  {
+    path: '/broken/billing',
+    fields: {
+      events: ['tollgate.key.created', 'tollgate.key.deleted', 'tollgate.admin_token.*'],
+      description: 'Billing',
+      onlyTags: ['production'],
+      headers: { authorization: 'Bearer of-the-receiver' },
+    },
+  },
+];
 const HOSTILE = '<img src=x onerror=alert(1)> \u200Fgnp.exe';
 
 describe('every page of the console', () => {
   let stage: ConsoleStage;
+  let receiver: WebhookReceiver;
   let token: string;
   let keyPage: string;
+  let webhookPage: string;
 
   beforeAll(async () => {
-    stage = await startConsole();
+    receiver = await startReceiver();
+    stage = await startConsole(RECEIVER_SETTINGS);
     const client = createManagementClient({ url: stage.url, token: ROOT_TOKEN });
+    for (const body of WEBHOOKS) {
+      const url = receiver.url + body.path;
+      const { webhookId, secret } = await bodyOf(
+        client.POST('/tollgate/webhook/create', { body: { ...body.fields, url } }),
+      );
+      stage.keepSecret(secret);
+      webhookPage = `/webhooks/${webhookId}`;
+    }
     await createDemoPlans(client);
     const past: SampleKey[] = [];
     for (const { requests = 0, limited = 0, failed = 0, sends = 3, path = '/v1/orders', ...body } of KEYS) {
@@ -119,6 +145,8 @@ describe('every page of the console', () => {
             'usage:read',
             'audit:read',
             'tokens:write',
+            'webhooks:read',
+            'webhooks:write',
           ],
         },
       }),
@@ -129,6 +157,7 @@ describe('every page of the console', () => {
   }, 300_000);
   afterAll(async () => {
     await stage?.stop();
+    await receiver?.stop();
   });
 
   // Each page is loaded in one theme, and changes to the other where it is.
@@ -144,6 +173,8 @@ describe('every page of the console', () => {
     plan: () => '/plans/standard',
     usage: () => '/usage',
     audit: () => '/audit',
+    webhooks: () => '/webhooks',
+    webhook: () => webhookPage,
     tokens: () => '/tokens',
     system: () => '/system',
   } as const;
@@ -203,6 +234,14 @@ describe('every page of the console', () => {
     await tab.close();
   });
 });
+
+interface SampleWebhook {
+  readonly events: string[];
+  readonly description: string;
+  readonly enabled?: boolean;
+  readonly onlyTags?: string[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
 
 interface SampleFields {
   readonly name: string;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { messagesOf } from '../../src/client/event-stream.ts';
-import { TYPES_OF_ACTIONS } from '../../src/events/event-types.ts';
+import { TYPES_OF_ACTIONS } from '../../src/events/types-of-actions.ts';
 import { ROOT_TOKEN, startManagement, type TestManagement } from '../management/start-management.ts';
 import { EVENT_GUIDE, EVENT_SCHEMAS, eventSchemas, guideWithTypes } from '../support/event-schemas.ts';
 

@@ -4,8 +4,9 @@ import { type CloudEvent, HTTP } from 'cloudevents';
 import fc from 'fast-check';
 import { AUDIT_ACTIONS } from '../../src/audit/audit-entry.ts';
 import { HEARD_TYPES, hears, patternFault, scopesOf } from '../../src/events/event-patterns.ts';
-import { EVENT_TYPES, TYPES_OF_ACTIONS } from '../../src/events/event-types.ts';
+import { EVENT_TYPES } from '../../src/events/event-types.ts';
 import { cloudEventText, eventOfEntry } from '../../src/events/outbox-event.ts';
+import { TYPES_OF_ACTIONS } from '../../src/events/types-of-actions.ts';
 
 const ENTRY = {
   sequence: 42,

@@ -50,8 +50,17 @@ interface TargetPage {
 
 /** The page of the target; undefined if it has none. */
 export function targetPage({ type, id }: AuditEntry['target']): TargetPage | undefined {
-  if (type === 'key') return { href: `/keys/${encodeURIComponent(id)}`, scope: 'keys:read' };
-  return type === 'plan' ? { href: `/plans/${encodeURIComponent(id)}`, scope: 'plans:read' } : undefined;
+  const path = encodeURIComponent(id);
+  switch (type) {
+    case 'key':
+      return { href: `/keys/${path}`, scope: 'keys:read' };
+    case 'plan':
+      return { href: `/plans/${path}`, scope: 'plans:read' };
+    case 'webhook':
+      return { href: `/webhooks/${path}`, scope: 'webhooks:read' };
+    default:
+      return undefined;
+  }
 }
 
 /** A short form of a field's value: texts as they are, other values as JSON. */

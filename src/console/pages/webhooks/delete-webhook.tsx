@@ -1,0 +1,47 @@
+import type { FormEvent } from 'react';
+import { useLocation } from 'wouter';
+import { useChange } from '../../api/change.ts';
+import { Button } from '../../components/forms/button.tsx';
+import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { toast } from '../../components/states/toast.tsx';
+import { type Webhook, webhookName } from './shown-webhook.ts';
+import { WebhookFault } from './webhook-form.tsx';
+
+interface DeleteWebhookProps {
+  readonly webhook: Webhook;
+  readonly onClose: () => void;
+}
+
+/** Explains the consequences before a webhook is deleted for good. */
+export function DeleteWebhook({ webhook, onClose }: DeleteWebhookProps) {
+  const { webhookId } = webhook;
+  const name = webhookName(webhook);
+  const [, navigate] = useLocation();
+  const remove = useChange((client, _: undefined) =>
+    client.DELETE('/tollgate/webhook/{webhookId}', { params: { path: { webhookId } } }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    if ((await remove.submit(undefined)) === undefined) return;
+    toast.done('The webhook is deleted', name);
+    navigate('/webhooks');
+  };
+  return (
+    <Dialog
+      open
+      title={`Delete the webhook “${name}”?`}
+      description="Nothing more is sent, and its deliveries are deleted with it, those that wait as well. There is no way back."
+      onClose={onClose}
+    >
+      <form onSubmit={submit}>
+        <WebhookFault error={remove.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Keep it</Button>
+          <Button look="danger" type="submit" aria-disabled={remove.isPending}>
+            {remove.isPending ? 'Deleting…' : 'Delete webhook'}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

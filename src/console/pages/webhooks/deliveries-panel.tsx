@@ -1,0 +1,142 @@
+import { Send } from 'lucide-react';
+import { useState } from 'react';
+import { useSearchParams } from 'wouter';
+import { useLivePages } from '../../api/live-pages.ts';
+import { Button } from '../../components/forms/button.tsx';
+import { Select } from '../../components/forms/field.tsx';
+import { type Column, DataTable } from '../../components/layout/data-table.tsx';
+import { Panel } from '../../components/layout/panel.tsx';
+import { EmptyState } from '../../components/states/empty-state.tsx';
+import { RelativeTime } from '../../components/text/relative-time.tsx';
+import { formatNumber } from '../../format/numbers.ts';
+import { DeliveryDialog } from './delivery-dialog.tsx';
+import type { Delivery, Webhook } from './shown-webhook.ts';
+import { attemptWords, DeliveryBadge, durationWords, STATUS_WORDS } from './webhook-states.tsx';
+import styles from './webhooks.module.css';
+
+/** Deliveries on a page: each comes with its body. */
+const ROWS = 25;
+
+/** The deliveries of a webhook, newest first. The filter is in the URL. */
+export function DeliveriesPanel({ webhook }: { readonly webhook: Webhook }) {
+  const [params, setParams] = useSearchParams();
+  const [shownId, setShownId] = useState<string>();
+  const status = statusOf(params.get('status'));
+  const deliveries = useDeliveries(webhook.webhookId, status);
+  const shown = deliveries.data?.find(({ deliveryId }) => deliveryId === shownId);
+  const filter = (value: string) => setParams(value === '' ? {} : { status: value }, { replace: true });
+  return (
+    <Panel
+      flush
+      title="Deliveries"
+      about="Kept for 7 days after success, for 30 days after failure"
+      action={<StatusFilter value={status ?? ''} onChange={filter} />}
+    >
+      <DataTable
+        label="deliveries"
+        live={deliveries}
+        columns={columnsOf(setShownId)}
+        rowId={({ deliveryId }) => deliveryId}
+        hasMore={deliveries.hasMore}
+        loadMore={deliveries.loadMore}
+        empty={<NoDeliveries isFiltered={status !== undefined} onClear={() => filter('')} />}
+      />
+      {shown !== undefined && (
+        <DeliveryDialog webhook={webhook} delivery={shown} onClose={() => setShownId(undefined)} />
+      )}
+    </Panel>
+  );
+}
+
+type Status = Delivery['status'];
+
+function statusOf(text: string | null): Status | undefined {
+  return text !== null && Object.hasOwn(STATUS_WORDS, text) ? (text as Status) : undefined;
+}
+
+function useDeliveries(webhookId: string, status: Status | undefined) {
+  return useLivePages(
+    ['webhooks', webhookId, 'deliveries', status],
+    (client, cursor, signal) =>
+      client.GET('/tollgate/webhook/{webhookId}/deliveries', {
+        params: {
+          path: { webhookId },
+          query: {
+            limit: ROWS,
+            ...(status !== undefined && { status }),
+            ...(cursor !== undefined && { cursor }),
+          },
+        },
+        signal,
+      }),
+    { page: ({ deliveries, nextCursor }) => ({ rows: deliveries, nextCursor }), scope: 'webhooks:read' },
+  );
+}
+
+interface StatusFilterProps {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+function StatusFilter({ value, onChange }: StatusFilterProps) {
+  return (
+    <Select
+      className={styles.filter}
+      aria-label="Status of the deliveries"
+      value={value}
+      onChange={({ target }) => onChange(target.value)}
+    >
+      <option value="">All</option>
+      {Object.entries(STATUS_WORDS).map(([status, words]) => (
+        <option key={status} value={status}>
+          {words}
+        </option>
+      ))}
+    </Select>
+  );
+}
+
+interface NoDeliveriesProps {
+  readonly isFiltered: boolean;
+  readonly onClear: () => void;
+}
+
+function NoDeliveries({ isFiltered, onClear }: NoDeliveriesProps) {
+  return isFiltered ? (
+    <EmptyState title="No delivery matches" action={<Button onClick={onClear}>Show all</Button>} />
+  ) : (
+    <EmptyState icon={Send} title="Nothing was sent yet">
+      The first event that the webhook hears appears here.
+    </EmptyState>
+  );
+}
+
+function columnsOf(onShow: (deliveryId: string) => void): readonly Column<Delivery>[] {
+  return [
+    {
+      id: 'event',
+      header: 'Event',
+      cell: ({ deliveryId, eventType, eventIds }) => (
+        <button type="button" className={styles.open} onClick={() => onShow(deliveryId)}>
+          {eventType}
+          {eventIds.length > 1 && ` × ${formatNumber(eventIds.length)}`}
+        </button>
+      ),
+    },
+    { id: 'status', header: 'Status', cell: (delivery) => <DeliveryBadge delivery={delivery} /> },
+    { id: 'response', header: 'Response', cell: ({ attempts }) => attemptWords(attempts.at(-1)) },
+    { id: 'duration', header: 'Duration', align: 'end', cell: ({ durationMs }) => durationWords(durationMs) },
+    {
+      id: 'attempts',
+      header: 'Attempts',
+      align: 'end',
+      cell: ({ attempts }) => formatNumber(attempts.length),
+    },
+    {
+      id: 'next',
+      header: 'Next attempt',
+      cell: ({ nextAttemptAt }) => <RelativeTime at={nextAttemptAt} missing="–" />,
+    },
+    { id: 'created', header: 'Created', cell: ({ createdAt }) => <RelativeTime at={createdAt} /> },
+  ];
+}

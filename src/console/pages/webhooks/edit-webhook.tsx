@@ -1,0 +1,66 @@
+import { type FormEvent, useState } from 'react';
+import { useChange } from '../../api/change.ts';
+import { Button } from '../../components/forms/button.tsx';
+import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { Notice } from '../../components/states/notice.tsx';
+import { toast } from '../../components/states/toast.tsx';
+import { type Webhook, webhookName } from './shown-webhook.ts';
+import { changesOf, draftOf } from './webhook-draft.ts';
+import { WebhookFault, WebhookForm } from './webhook-form.tsx';
+
+interface EditWebhookProps {
+  readonly webhook: Webhook;
+  /** The entity tag of `webhook`. */
+  readonly etag: string | undefined;
+  readonly onClose: () => void;
+}
+
+/** Changes a webhook, as it was when the dialog opened: the page behind it goes on. */
+export function EditWebhook(props: EditWebhookProps) {
+  const { onClose } = props;
+  const [{ webhook, etag }] = useState(props);
+  const [draft, setDraft] = useState(() => draftOf(webhook));
+  const save = useChange((client, body: ReturnType<typeof changesOf>) =>
+    client.PATCH('/tollgate/webhook/{webhookId}', {
+      params: {
+        path: { webhookId: webhook.webhookId },
+        header: etag === undefined ? {} : { 'If-Match': etag },
+      },
+      body,
+    }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const changes = changesOf(webhook, draft);
+    if (Object.keys(changes).length === 0) return onClose();
+    if ((await save.submit(changes)) === undefined) return;
+    toast.done('The webhook is saved', 'Events that wait are sent as it is now.');
+    onClose();
+  };
+  return (
+    <Dialog open wide title={`Edit the webhook “${webhookName(webhook)}”`} onClose={onClose}>
+      <form onSubmit={submit} noValidate>
+        {save.errorKind === 'conflict' ? (
+          <Notice tone="failed">
+            Another administrator changed this webhook meanwhile. Nothing was saved: close this and open it
+            again to see what it is now.
+          </Notice>
+        ) : (
+          <WebhookFault error={save.error} />
+        )}
+        <WebhookForm
+          draft={draft}
+          onChange={setDraft}
+          present={Object.keys(webhook.headers)}
+          error={save.error}
+        />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" aria-disabled={save.isPending}>
+            {save.isPending ? 'Saving…' : 'Save changes'}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

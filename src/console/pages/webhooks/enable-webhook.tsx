@@ -1,0 +1,51 @@
+import { type FormEvent, useState } from 'react';
+import { useChange } from '../../api/change.ts';
+import { Button } from '../../components/forms/button.tsx';
+import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { toast } from '../../components/states/toast.tsx';
+import { type Webhook, webhookName } from './shown-webhook.ts';
+import { WebhookFault } from './webhook-form.tsx';
+
+interface EnableWebhookProps {
+  readonly webhook: Webhook;
+  readonly onClose: () => void;
+}
+
+/** Disables a webhook, or enables it again. */
+export function EnableWebhook({ webhook, onClose }: EnableWebhookProps) {
+  const { webhookId } = webhook;
+  // The state when the dialog opened: the gateway may disable the webhook meanwhile.
+  const [disables] = useState(webhook.enabled);
+  const update = useChange((client, body: { enabled: boolean }) =>
+    client.PATCH('/tollgate/webhook/{webhookId}', { params: { path: { webhookId } }, body }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    if ((await update.submit({ enabled: !disables })) === undefined) return;
+    toast.done(disables ? 'The webhook is disabled' : 'The webhook is enabled');
+    onClose();
+  };
+  const verb = disables ? 'Disable' : 'Enable';
+  return (
+    <Dialog
+      open
+      title={`${verb} “${webhookName(webhook)}”?`}
+      description={
+        disables
+          ? 'It misses what happens until it is enabled again: such events are not sent later.'
+          : 'It gets the events that happen from now on.'
+      }
+      onClose={onClose}
+    >
+      <form onSubmit={submit}>
+        <WebhookFault error={update.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look={disables ? 'danger' : 'primary'} type="submit" aria-disabled={update.isPending}>
+            {verb} webhook
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,83 @@
+import { type FormEvent, useState } from 'react';
+import { SUGGESTED_GRACE_SECONDS } from '../../../client/suggested-grace.ts';
+import { useChange } from '../../api/change.ts';
+import { Button } from '../../components/forms/button.tsx';
+import { type Grace, GraceChoice } from '../../components/forms/grace-choice.tsx';
+import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { type Webhook, webhookName } from './shown-webhook.ts';
+import { WebhookFault } from './webhook-form.tsx';
+import { WebhookSecret } from './webhook-secret.tsx';
+
+const GRACES: readonly Grace[] = [
+  {
+    seconds: 0,
+    label: 'Now',
+    consequence:
+      'Receivers with the previous secret reject events from now on. For a secret that has leaked.',
+  },
+  {
+    seconds: 3600,
+    label: '1 hour',
+    consequence: 'Both secrets sign for an hour: time to replace it by hand.',
+  },
+  { seconds: 86_400, label: '24 hours', consequence: 'Both secrets sign for a day: time for a deployment.' },
+  {
+    seconds: 604_800,
+    label: '7 days',
+    consequence: 'Both secrets sign for a week. A receiver can accept either.',
+  },
+];
+
+interface RotateWebhookProps {
+  readonly webhook: Webhook;
+  readonly onClose: () => void;
+}
+
+/** Gives a webhook a new secret. The previous one signs as well for a grace period. */
+export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
+  const { webhookId } = webhook;
+  const [graceSeconds, setGraceSeconds] = useState(SUGGESTED_GRACE_SECONDS);
+  const [secret, setSecret] = useState<string>();
+  const rotate = useChange((client, body: { graceSeconds: number }, key) =>
+    client.POST('/tollgate/webhook/{webhookId}/rotate', {
+      params: { path: { webhookId }, header: { 'Idempotency-Key': key } },
+      body,
+    }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const rotated = await rotate.submit({ graceSeconds });
+    setSecret(rotated?.secret);
+  };
+  const name = webhookName(webhook);
+  if (secret !== undefined)
+    return (
+      <Dialog open title={`The new secret of “${name}”`} dismissible={false} onClose={onClose}>
+        <WebhookSecret webhookId={webhookId} secret={secret} onDone={onClose} />
+      </Dialog>
+    );
+  return (
+    <Dialog
+      open
+      title={`Rotate the secret of “${name}”?`}
+      description="Its requests are signed with a new secret. Deliveries go on."
+      onClose={onClose}
+    >
+      <form onSubmit={submit}>
+        <WebhookFault error={rotate.error} />
+        <GraceChoice
+          legend="When the previous secret ends"
+          graces={GRACES}
+          chosen={graceSeconds}
+          onChange={setGraceSeconds}
+        />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" aria-disabled={rotate.isPending}>
+            {rotate.isPending ? 'Rotating…' : 'Rotate secret'}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,89 @@
+import type { components } from '../../../client/management-api.ts';
+import { ManagementFault } from '../../../client/management-fault.ts';
+import type { Webhook } from './shown-webhook.ts';
+
+type CreateBody = components['schemas']['CreateWebhookRequest'];
+/** The id in another system is for configurations. */
+type Fields = Required<Omit<CreateBody, 'enabled' | 'externalId'>>;
+
+/** A header as it is typed. */
+export interface HeaderDraft {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The form of a webhook. */
+export interface WebhookDraft {
+  readonly url: string;
+  readonly events: readonly string[];
+  /** Separated by blanks or commas. */
+  readonly onlyTags: string;
+  readonly description: string;
+  readonly batch: boolean;
+  /** Undefined: they stay as they are. Their values are never shown. */
+  readonly headers: readonly HeaderDraft[] | undefined;
+}
+
+export const EMPTY_WEBHOOK: WebhookDraft = {
+  url: '',
+  events: [],
+  onlyTags: '',
+  description: '',
+  batch: false,
+  headers: [],
+};
+
+export function draftOf({ url, events, onlyTags, description, batch, headers }: Webhook): WebhookDraft {
+  const isBare = Object.keys(headers).length === 0;
+  return { url, events, onlyTags: onlyTags.join(' '), description, batch, headers: isBare ? [] : undefined };
+}
+
+/** The request body for a new webhook. */
+export function bodyOfDraft(draft: WebhookDraft): Fields {
+  return {
+    url: draft.url.trim(),
+    events: [...draft.events],
+    onlyTags: draft.onlyTags.split(/[\s,]+/).filter((tag) => tag !== ''),
+    description: draft.description.trim(),
+    batch: draft.batch,
+    headers: headersOf(draft.headers ?? []),
+  };
+}
+
+/** The fields that differ from the webhook. */
+export function changesOf(webhook: Webhook, draft: WebhookDraft): Partial<Fields> {
+  const [before, after] = [bodyOfDraft(draftOf(webhook)), bodyOfDraft(draft)];
+  const names = (Object.keys(after) as (keyof Fields)[]).filter((name) => {
+    // Headers that are written again always differ: the form does not know their values.
+    if (name === 'headers' && draftOf(webhook).headers === undefined) return draft.headers !== undefined;
+    return JSON.stringify(before[name]) !== JSON.stringify(after[name]);
+  });
+  return Object.fromEntries(names.map((name) => [name, after[name]]));
+}
+
+/** The gateway's message about a field, or about an entry in it. */
+export function messageFor(error: unknown, field: keyof Fields): string | undefined {
+  if (!(error instanceof ManagementFault)) return undefined;
+  if (error.code === 'webhook_url_not_allowed') return field === 'url' ? error.message : undefined;
+  const fault = error.fields.find(
+    (each) =>
+      each.field === field || each.field.startsWith(`${field}[`) || each.field.startsWith(`${field}.`),
+  );
+  if (fault === undefined) return undefined;
+  // Some are sentences of their own.
+  if (/^[A-Z]/.test(fault.message)) return fault.message;
+  const entry = fault.field === field ? 'It' : entryName(fault.field, field);
+  return `${entry} ${fault.message}.`;
+}
+
+/** "Entry 2" of `onlyTags[1]`, or the name of a header. */
+function entryName(path: string, field: string): string {
+  const index = /^\[(\d+)\]/.exec(path.slice(field.length))?.[1];
+  return index === undefined ? path.slice(field.length + 1) : `Entry ${Number(index) + 1}`;
+}
+
+/** A row without a name and a value was not meant. */
+function headersOf(rows: readonly HeaderDraft[]): Readonly<Record<string, string>> {
+  const meant = rows.filter(({ name, value }) => name.trim() !== '' || value !== '');
+  return Object.fromEntries(meant.map(({ name, value }) => [name.trim(), value.trim()]));
+}
