@@ -3,12 +3,12 @@
 // Out: pages, and calls of the management interface with the token of the tab.
 
 import { QueryClientProvider, useQuery } from '@tanstack/react-query';
-import { Suspense, useMemo, useSyncExternalStore } from 'react';
+import { Suspense, useEffect, useMemo, useSyncExternalStore } from 'react';
 import { Route, Router, Switch, useLocation } from 'wouter';
 import { bodyOf } from '../client/management-client.ts';
 import { ApiContext } from './api/api-context.tsx';
 import { faultKind, faultSentence } from './api/fault-kind.ts';
-import { createGatewayClient } from './api/gateway-client.ts';
+import { connectGateway, type Gateway } from './api/gateway-client.ts';
 import { pollAfter } from './api/live.ts';
 import { createQueryClient } from './api/query-client.ts';
 import type { SessionStore } from './api/session-store.ts';
@@ -46,30 +46,31 @@ interface SignedInProps {
 
 /** Has its own client and cache for each token, so that no data outlasts the session that may see it. */
 function SignedIn({ session, token }: SignedInProps) {
-  const client = useMemo(() => createGatewayClient(token, () => session.expire(token)), [session, token]);
+  const gateway = useMemo(() => connectGateway(token, () => session.expire(token)), [session, token]);
   const queries = useMemo(createQueryClient, []);
+  useEffect(() => () => gateway.feed.close(), [gateway]);
   return (
     <QueryClientProvider client={queries}>
-      <WithWhoami session={session} client={client} />
+      <WithWhoami session={session} gateway={gateway} />
     </QueryClientProvider>
   );
 }
 
 interface WithWhoamiProps {
   readonly session: SessionStore;
-  readonly client: ReturnType<typeof createGatewayClient>;
+  readonly gateway: Gateway;
 }
 
-function WithWhoami({ session, client }: WithWhoamiProps) {
+function WithWhoami({ session, gateway }: WithWhoamiProps) {
   const { data: whoami, error } = useQuery({
     queryKey: ['whoami'],
-    queryFn: ({ signal }) => bodyOf(client.GET('/tollgate/whoami', { signal })),
+    queryFn: ({ signal }) => bodyOf(gateway.client.GET('/tollgate/whoami', { signal })),
     // The scopes of a token can change while it is signed in.
     refetchInterval: ({ state }) => pollAfter(state.error, state.data === undefined ? 5000 : 60_000),
   });
   const api = useMemo(
-    () => (whoami === undefined ? undefined : { client, whoami, session }),
-    [client, whoami, session],
+    () => (whoami === undefined ? undefined : { ...gateway, whoami, session }),
+    [gateway, whoami, session],
   );
   if (api === undefined) {
     if (error === null) return null;

@@ -1,6 +1,7 @@
 import { createContext, use } from 'react';
 import type { components } from '../../client/management-api.ts';
 import type { ManagementClient } from '../../client/management-client.ts';
+import type { EventFeed } from './event-feed.ts';
 import type { SessionStore } from './session-store.ts';
 
 type Whoami = components['schemas']['Whoami'];
@@ -8,6 +9,7 @@ export type Scope = Whoami['scopes'][number];
 
 export interface Api {
   readonly client: ManagementClient;
+  readonly feed: EventFeed;
   readonly whoami: Whoami;
   readonly session: SessionStore;
 }

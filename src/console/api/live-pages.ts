@@ -1,6 +1,8 @@
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import { keepPreviousData, useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
 import { useApi } from './api-context.tsx';
+import { pollBeside, useFollowed } from './followed.ts';
 import { type Call, type Live, type LiveOptions, POLL_MS, pollAfter, statusOf, useAllowed } from './live.ts';
 
 /** Rows that a page of a list asks for. */
@@ -11,6 +13,10 @@ export interface LivePages<Row> extends Live<readonly Row[]> {
   readonly total: number | undefined;
   readonly hasMore: boolean;
   readonly loadMore: () => void;
+  /** Whether the stream of events tells of changes at once. */
+  readonly isFollowed: boolean;
+  /** Something has changed since the rows were read, and they are not read again by themselves, because there are many. */
+  readonly isBehind: boolean;
 }
 
 /** The rows, the total and the cursor in a response of a list. */
@@ -35,6 +41,7 @@ export function useLivePages<T, Row>(
 ): LivePages<Row> {
   const { client } = useApi();
   const allowed = useAllowed(options.scope);
+  const { isFollowed, oldPage, forgetOldPage } = useFollowedPages(key, options.follows);
   const query = useInfiniteQuery({
     queryKey: key,
     queryFn: async ({ signal, pageParam }) => page(await bodyOf(call(client, pageParam, signal))),
@@ -42,7 +49,9 @@ export function useLivePages<T, Row>(
     getNextPageParam: (last) => last.nextCursor,
     enabled: allowed && options.enabled !== false,
     refetchInterval: ({ state }) =>
-      (state.data?.pages.length ?? 0) > 1 ? false : pollAfter(state.error, options.pollMs ?? POLL_MS),
+      (state.data?.pages.length ?? 0) > 1
+        ? false
+        : pollAfter(state.error, pollBeside(isFollowed, options.pollMs ?? POLL_MS)),
     placeholderData: keepPreviousData,
   });
   return {
@@ -50,10 +59,36 @@ export function useLivePages<T, Row>(
     data: query.data?.pages.flatMap(({ rows }) => rows),
     etag: undefined,
     total: query.data?.pages[0]?.total,
+    isFollowed,
+    isBehind: oldPage !== undefined && query.data?.pages[0] === oldPage,
     hasMore: query.hasNextPage,
     loadMore: () => {
       if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
     },
-    refresh: () => void query.refetch(),
+    refresh: () => {
+      forgetOldPage();
+      void query.refetch();
+    },
   };
+}
+
+interface Pages {
+  readonly pages: readonly unknown[];
+}
+
+/** Reads a list of one page again with each event that changes it. Of a longer list it keeps which first page is not the newest. */
+function useFollowedPages(key: readonly unknown[], follows: LiveOptions['follows']) {
+  const queries = useQueryClient();
+  const [oldPage, setOldPage] = useState<unknown>();
+  const readAgain = () => {
+    const pages = queries.getQueryData<Pages>(key)?.pages ?? [];
+    if (pages.length > 1) return pages[0];
+    void queries.invalidateQueries({ queryKey: key, exact: true });
+    return undefined;
+  };
+  const isFollowed = useFollowed(follows, {
+    onEvents: () => setOldPage(readAgain()),
+    onOpen: () => void readAgain(),
+  });
+  return { isFollowed, oldPage, forgetOldPage: () => setOldPage(undefined) };
 }

@@ -1,7 +1,8 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
 import { type Scope, useApi, useScopes } from './api-context.tsx';
 import { faultKind, requiredScope } from './fault-kind.ts';
+import { type Followed, pollBeside, useFollowed } from './followed.ts';
 
 export const POLL_MS = 5000;
 
@@ -37,6 +38,8 @@ export interface LiveOptions {
   readonly pollMs?: number | false;
   /** False: no request for now, for example because a part of it is not chosen yet. */
   readonly enabled?: boolean;
+  /** The events that change the data: it is read again with each, and polled only every minute, while the stream of events is open. */
+  readonly follows?: Followed;
 }
 
 /** Reads data of the management interface, and again every 5 s while the tab is visible. `key` identifies it in the cache. */
@@ -46,7 +49,10 @@ export function useLive<T>(
   options: LiveOptions = {},
 ): Live<NonNullable<T>> {
   const { client } = useApi();
+  const queries = useQueryClient();
   const allowed = useAllowed(options.scope);
+  const readAgain = () => void queries.invalidateQueries({ queryKey: key, exact: true });
+  const isFollowed = useFollowed(options.follows, { onEvents: readAgain, onOpen: readAgain });
   const query = useQuery({
     queryKey: key,
     queryFn: async ({ signal }) => {
@@ -55,7 +61,7 @@ export function useLive<T>(
       return { body, etag: (await response).response.headers.get('etag') ?? undefined };
     },
     enabled: allowed && options.enabled !== false,
-    refetchInterval: ({ state }) => pollAfter(state.error, options.pollMs ?? POLL_MS),
+    refetchInterval: ({ state }) => pollAfter(state.error, pollBeside(isFollowed, options.pollMs ?? POLL_MS)),
     placeholderData: keepPreviousData,
   });
   return {

@@ -1,8 +1,9 @@
-import { ScrollText } from 'lucide-react';
+import { ArrowUp, ScrollText } from 'lucide-react';
 import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import { useScopes } from '../api/api-context.tsx';
-import { PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
+import { AUDITED_EVENTS } from '../api/followed.ts';
+import { type LivePages, PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
 import { Button } from '../components/forms/button.tsx';
 import { CsvButton } from '../components/forms/csv-button.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
@@ -53,9 +54,8 @@ function AuditLog() {
         }
       />
       <AuditFilters filter={filter} onChange={change} isFiltered={isFiltered} />
-      {entries.total !== undefined && (
-        <p className={styles.count}>{counted(entries.total, 'entry', 'entries')}</p>
-      )}
+      <Count entries={entries} />
+      <NewEntries entries={entries} />
       <DataTable
         label="audit log"
         live={entries}
@@ -68,6 +68,36 @@ function AuditLog() {
       />
       {shown !== undefined && <AuditEntryDialog entry={shown} onClose={() => setShown(undefined)} />}
     </>
+  );
+}
+
+type Entries = LivePages<AuditEntry>;
+
+function Count({ entries: { total, isFollowed } }: { readonly entries: Entries }) {
+  if (total === undefined) return null;
+  return (
+    <p className={styles.count}>
+      <span>{counted(total, 'entry', 'entries')}</span>
+      {isFollowed && <span title="New entries appear as soon as they are made"> · live</span>}
+    </p>
+  );
+}
+
+/** Offers to read a long list again. It is not read by itself: the reader would lose the place. */
+function NewEntries({ entries: { isBehind, refresh } }: { readonly entries: Entries }) {
+  const show = () => {
+    window.scrollTo(0, 0);
+    refresh();
+  };
+  return (
+    <div role="status" className={styles.behind}>
+      {isBehind && (
+        <Button small onClick={show}>
+          <ArrowUp aria-hidden="true" />
+          Show new entries
+        </Button>
+      )}
+    </div>
   );
 }
 
@@ -109,6 +139,7 @@ function useAuditEntries(filter: AuditFilter) {
         return { rows: body.entries, total: body.total, nextCursor: body.nextCursor };
       },
       scope: 'audit:read',
+      follows: AUDITED_EVENTS,
     },
   );
 }

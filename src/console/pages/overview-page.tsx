@@ -1,4 +1,5 @@
 import { Link } from 'wouter';
+import { KEY_EVENTS } from '../api/followed.ts';
 import { useLive } from '../api/live.ts';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { Notice } from '../components/states/notice.tsx';
@@ -16,7 +17,7 @@ export function OverviewPage() {
   const anyKey = useLive(
     ['any-key'],
     (client, signal) => client.GET('/consumer-api-key', { params: { query: { limit: 1 } }, signal }),
-    { scope: 'keys:read' },
+    { scope: 'keys:read', follows: KEY_EVENTS },
   );
   const isEmpty = anyKey.data?.apiKeys.length === 0;
   return (

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
+import { KEY_EVENTS } from '../../api/followed.ts';
 import { useLive } from '../../api/live.ts';
 import { Panel } from '../../components/layout/panel.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
@@ -25,7 +26,7 @@ export function ExpiringKeys() {
         },
         signal,
       }),
-    { scope: 'keys:read' },
+    { scope: 'keys:read', follows: KEY_EVENTS },
   );
   return (
     <Panel
@@ -109,7 +110,7 @@ function useUnusedKeys(unusedSince: string) {
         },
         signal,
       }),
-    { scope: 'keys:read' },
+    { scope: 'keys:read', follows: KEY_EVENTS },
   );
 }
 

@@ -12,7 +12,7 @@ function createDrawing(): object {
   return new Proxy({}, { get: (target, name) => Reflect.get(target, name) ?? nothing });
 }
 
-/** jsdom with what it lacks of a browser: Node's `fetch`, and observers of a layout that does not exist. */
+/** jsdom with what it lacks of a browser: Node's `fetch` and streams, and observers of a layout that does not exist. */
 export default class BrowserEnvironment extends TestEnvironment {
   override async setup(): Promise<void> {
     await super.setup();
@@ -23,6 +23,7 @@ export default class BrowserEnvironment extends TestEnvironment {
       Headers,
       AbortController,
       AbortSignal,
+      ReadableStream,
       IntersectionObserver: Unseen,
       ResizeObserver: Unseen,
       PointerEvent: this.global.MouseEvent,

@@ -6,6 +6,7 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { createManagementClient } from '../../../../src/client/management-client.ts';
 import { ApiContext, type Scope } from '../../../../src/console/api/api-context.tsx';
+import { type ConnectEvents, EventFeed } from '../../../../src/console/api/event-feed.ts';
 import { createQueryClient } from '../../../../src/console/api/query-client.ts';
 import { SessionStore } from '../../../../src/console/api/session-store.ts';
 import './patience.ts';
@@ -64,11 +65,14 @@ export class ScriptedGateway {
 export function SignedIn(props: {
   readonly url: string;
   readonly scopes: readonly Scope[];
+  /** Opens streams of events; without it they stay silent. */
+  readonly connectEvents?: ConnectEvents;
   readonly children: ReactNode;
 }) {
-  const { url, scopes, children } = props;
+  const { url, scopes, connectEvents = silent, children } = props;
   const api = {
     client: createManagementClient({ url, token: 'a token' }),
+    feed: new EventFeed(connectEvents),
     session: new SessionStore(window.sessionStorage),
     whoami: {
       type: 'token' as const,
@@ -97,3 +101,6 @@ export function SignedIn(props: {
     </QueryClientProvider>
   );
 }
+
+/** No event, and no end. */
+const silent: ConnectEvents = () => new Promise(() => undefined);
