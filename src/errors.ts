@@ -29,6 +29,7 @@ export const ERROR_CODES = [
   'admin_token_not_found',
   'webhook_not_found',
   'delivery_not_found',
+  'job_not_found',
   'webhook_url_not_allowed',
   'webhook_disabled',
   'not_found',
@@ -43,6 +44,7 @@ export const ERROR_CODES = [
   'no_rotation',
   'managed_elsewhere',
   'digest_mismatch',
+  'count_mismatch',
   'idempotency_key_reused',
   'idempotency_in_progress',
   'body_too_large',
@@ -287,6 +289,26 @@ export class AdminTokenNotFound extends TollgateError {
 export class WebhookNotFound extends TollgateError {
   constructor() {
     super('webhook_not_found', 'There is no webhook with this id.');
+  }
+}
+
+/** An id that names no job. */
+export class JobNotFound extends TollgateError {
+  constructor() {
+    super('job_not_found', 'There is no job with this id.');
+  }
+}
+
+/** Another number of keys than the author expects. Nothing was changed. */
+export class CountMismatch extends TollgateError {
+  override readonly details: { readonly count: number };
+
+  constructor(expected: number, count: number) {
+    super(
+      'count_mismatch',
+      `Nothing was changed: the request is about ${count} keys, and "expectCount" is ${expected}.`,
+    );
+    this.details = { count };
   }
 }
 

@@ -77,7 +77,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     settings.configFile === null ? undefined : await configurationIn(settings.configFile, settings.pathCase);
   const stores = await wireStores(context, vault);
   const changes = wireChanges(context, stores);
-  const { usage, configurations, webhooks, streams } = wireRecordTasks(context, {
+  const { usage, streams, ...tasks } = wireRecordTasks(context, {
     ...{ ...secrets, stores, changes, desired },
   });
   const { records, readiness } = stores;
@@ -91,7 +91,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   });
   const authorize = await authorizePort(context, { ...shared, ...proxied });
   const apps = wireManagement(context, {
-    ...{ ...shared, ...stores, ...secrets, configurations, webhooks, streams },
+    ...{ ...shared, ...stores, ...secrets, ...tasks, streams },
     verifier: authorize?.verifier,
     system: announcedStatus(context, { ...shared, stores }),
     consoleDirectory: settings.console === 'on' ? CONSOLE_DIRECTORY : undefined,

@@ -158,7 +158,8 @@ export interface SealedChainKey {
 
 /** The hash of an entry under a key for entries. */
 export function entryHash(key: KeyObject, previousHash: Uint8Array, entry: ChainedEntry): Buffer {
-  const { sequence, atMs, action, actor, target, changesText, reason, requestId, address, outcome } = entry;
+  const { sequence, atMs, action, actor, target, changesText, reason, requestId, address, outcome, jobId } =
+    entry;
   const content = [
     sequence,
     atMs,
@@ -170,6 +171,8 @@ export function entryHash(key: KeyObject, previousHash: Uint8Array, entry: Chain
     requestId,
     address,
     outcome,
+    // Entries without a job have the hash that they had before there were jobs.
+    ...(jobId === null ? [] : [jobId]),
   ];
   return createHmac('sha256', key).update(previousHash).update(JSON.stringify(content)).digest();
 }

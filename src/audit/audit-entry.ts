@@ -28,6 +28,8 @@ export const AUDIT_ACTIONS = [
   'webhook.disable',
   'webhook.test',
   'webhook.resend',
+  'job.create',
+  'job.cancel',
   'request.deny',
 ] as const;
 
@@ -35,7 +37,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** The record or operation that an action was about. */
 export interface AuditTarget {
-  readonly type: 'key' | 'plan' | 'token' | 'webhook' | 'operation';
+  readonly type: 'key' | 'plan' | 'token' | 'webhook' | 'job' | 'operation';
   readonly id: string;
   /** The name after the action, or before a deletion. Null if it has none. */
   readonly name: string | null;
@@ -70,6 +72,8 @@ export interface AuditEntry extends Omit<AuditedAction, 'outcome'> {
   readonly address: string;
   /** `success`, or the code of the error with which the action was rejected. */
   readonly outcome: string;
+  /** The job that made the change; null: none. */
+  readonly jobId: string | null;
 }
 
 /** The fields that differ between two states of a record; null = the record does not exist. */

@@ -16,6 +16,7 @@ export interface AuditFilter {
   /** The id of an admin token or a key, or `root` or `config`. */
   readonly actorId?: string;
   readonly targetId?: string;
+  readonly jobId?: string;
   readonly outcome?: ErrorCode;
   /** Only entries whose target has all of these tags. */
   readonly onlyTags?: readonly string[];

@@ -27,4 +27,6 @@ export interface ChangeContext {
   readonly onlyTags: readonly string[];
   /** The precondition for the changed record; undefined: none. A request that changes several records has none. */
   readonly expects: Precondition | undefined;
+  /** The job that the change belongs to; missing: none. */
+  readonly jobId?: string;
 }

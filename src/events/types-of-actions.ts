@@ -27,5 +27,7 @@ export const TYPES_OF_ACTIONS: Readonly<Record<AuditAction, EventType | null>> =
   'webhook.disable': 'tollgate.webhook.disabled',
   'webhook.test': null,
   'webhook.resend': null,
+  'job.create': null,
+  'job.cancel': null,
   'request.deny': null,
 };

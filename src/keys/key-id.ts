@@ -2,7 +2,8 @@ import type { Clock } from '../platform/clock.ts';
 import { idMaker } from '../platform/id-maker.ts';
 import type { Random } from '../platform/random.ts';
 
-const SHAPE = /^key_[0-9A-HJKMNP-TV-Z]{26}$/;
+/** The form of a key id. */
+export const KEY_ID = /^key_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /** Makes key ids: `key_` and a ULID. Each id of one maker sorts after the one before, also when the clock goes back. */
 export function keyIdMaker(clock: Clock, random: Random): () => string {
@@ -11,5 +12,5 @@ export function keyIdMaker(clock: Clock, random: Random): () => string {
 
 /** Whether a text has the form of a key id. */
 export function isKeyId(text: string): boolean {
-  return SHAPE.test(text);
+  return KEY_ID.test(text);
 }

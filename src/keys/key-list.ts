@@ -21,6 +21,8 @@ export const EXPIRING_WITHIN_MS = 30 * 86_400_000;
 
 /** Which keys are listed; a missing field leaves none out. Instants are milliseconds since 1970. */
 export interface KeyFilter {
+  /** Any of these. */
+  readonly ids?: readonly string[];
   /** A part of the name, the owner, the id or the secret's hint, in any case. */
   readonly text?: string;
   /** In any of these states. */
@@ -74,6 +76,8 @@ export interface KeyListStore {
    */
   list(selection: KeySelection, nowMs: number): Promise<readonly ConsumerKey[]>;
   count(filter: KeyFilter, nowMs: number): Promise<number>;
+  /** The ids of at most `limit` keys that meet the filter, in their order. */
+  ids(filter: KeyFilter, limit: number, nowMs: number): Promise<readonly string[]>;
 }
 
 /** Reads a page of the list. */

@@ -54,6 +54,8 @@ export interface KeyChanges {
   readonly removeTags?: readonly string[];
   /** Replaces all overrides: a limit that is missing here has none any more. */
   readonly overrides?: LimitOverrides;
+  /** The `limitId` of an override to remove. */
+  readonly removeOverride?: string;
   /** Null: any. */
   readonly allowedIps?: readonly string[] | null;
   readonly allowedOrigins?: readonly string[] | null;

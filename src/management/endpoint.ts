@@ -8,6 +8,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { EventStreams } from '../events/stream/event-streams.ts';
 import type { WebhookService } from '../events/webhook-service.ts';
 import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
+import type { BulkJobs } from '../jobs/bulk-jobs.ts';
 import type { KeyImports } from '../keys/key-imports.ts';
 import type { KeyRotations } from '../keys/key-rotation.ts';
 import type { KeyService } from '../keys/key-service.ts';
@@ -37,6 +38,7 @@ export interface ManagementServices {
   readonly usage: UsageReader;
   readonly series: Pick<UsageSeries, 'read' | 'readKey'>;
   readonly tokens: AdminTokenService;
+  readonly jobs: BulkJobs;
   readonly webhooks: WebhookService;
   readonly streams: Pick<EventStreams, 'open'>;
   readonly audit: AuditLog;
@@ -115,6 +117,11 @@ export class Reply {
   /** A response with 201, the `Location` of the new record and its `ETag`. */
   static created(location: string, state: RecordState, body: object): Reply {
     return new Reply(body, { Location: location, ETag: entityTag(state) }, true);
+  }
+
+  /** A response with 201 and the `Location` of a new record that has no `ETag`. */
+  static made(location: string, body: object): Reply {
+    return new Reply(body, { Location: location }, true);
   }
 
   /** A response with the `ETag` of the shown record. */

@@ -2,6 +2,8 @@ import { listAuditLog, verifyAuditLog } from './audit/read-audit-log.ts';
 import { applyConfiguration, diffConfiguration } from './configuration/apply-configuration.ts';
 import { exportConfiguration } from './configuration/export-configuration.ts';
 import type { Endpoint } from './endpoint.ts';
+import { cancelJob, listJobs, showJob } from './jobs/jobs.ts';
+import { changeConsumerKeys } from './keys/bulk-keys.ts';
 import { showConsumerKey } from './keys/consumer-key-detail.ts';
 import { createConsumerKey, deleteConsumerKey, updateConsumerKey } from './keys/consumer-keys.ts';
 import { findConsumerKey } from './keys/find-key.ts';
@@ -54,6 +56,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   endConsumerKeyRotation,
   findConsumerKey,
   importConsumerKeys,
+  changeConsumerKeys,
   tryConsumerKey,
   showKeyUsage,
   createRateLimit,
@@ -83,6 +86,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
   listDeliveries,
   resendDelivery,
   streamEvents,
+  listJobs,
+  showJob,
+  cancelJob,
   showWhoami,
   showSystem,
   listAuditLog,

@@ -39,7 +39,7 @@ describe.each([
   it('gives back entries as they were written, newest first', async () => {
     const [newest] = await store.records.audit.list({}, { limit: 1 });
     const { onlyTags, expects, ...context } = atDay(4);
-    expect(newest).toEqual({ ...ACTION, ...context, sequence: 5, outcome: 'success' });
+    expect(newest).toEqual({ ...ACTION, ...context, sequence: 5, outcome: 'success', jobId: null });
     expect(await sequences({})).toEqual([5, 4, 3, 2, 1]);
   });
 

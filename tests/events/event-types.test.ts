@@ -19,6 +19,7 @@ const ENTRY = {
   requestId: 'r',
   address: '127.0.0.1',
   outcome: 'success',
+  jobId: null,
 } as const;
 
 describe('the event of an audited change', () => {

@@ -25,6 +25,7 @@ const HEADINGS = [
   '### Rotate a key',
   '### End a rotation',
   '### Import keys',
+  '### Change many keys',
   '### List and show plans',
   '### Create or replace a plan',
   '### Change a plan',

@@ -32,6 +32,7 @@ describe('the audit log', () => {
         requestId: 'my-request',
         address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/),
         outcome: 'success',
+        jobId: null,
       },
       expect.objectContaining({ action: 'key.create', reason: null }),
     ]);

@@ -79,6 +79,8 @@ export interface TestManagement {
   bare(method: Method, path: string): Test;
   /** A request with the secret of an admin token. */
   sendAs(secret: string, method: Method, path: string, body?: object): Test;
+  /** From now on jobs are worked on. */
+  startJobs(): void;
   /** Opens the port of management alone, once, and resolves with it. */
   listen(): Promise<number>;
   createToken(fields?: object): Promise<{ readonly adminTokenId: string; readonly secret: string }>;
@@ -138,6 +140,7 @@ export async function startManagement(replacements: Replacements = {}): Promise<
     bare,
     send,
     sendAs,
+    startJobs: () => gateway.startJobs(),
     async listen() {
       const { createPublicServer } = await import('../../src/server/public-server.ts');
       server = createPublicServer({ management: app, requestIds: testRequestIds() });

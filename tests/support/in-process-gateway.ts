@@ -63,6 +63,7 @@ export class InProcessGateway {
   readonly #rootTokens: readonly string[];
   readonly #vault: SecretVault;
   #connectionLimits: ClientLimits | undefined;
+  #startJobs: (() => void) | undefined;
   readonly #maxUpgrades: number | undefined;
   readonly #shared: Pick<ManagementParts, 'requestIds' | 'failedCredentials'>;
 
@@ -111,23 +112,32 @@ export class InProcessGateway {
   ): Promise<ListenerParts['management']> {
     const { wireConfigurations } = await import('../../src/app/wiring/wire-configurations.ts');
     const { wireEvents } = await import('../../src/app/wiring/wire-events.ts');
+    const { wireJobs } = await import('../../src/app/wiring/wire-jobs.ts');
     const { wireManagement } = await import('../../src/app/wiring/wire-management.ts');
     const stores = { records: parts.records, counting: this.counting };
     const changes = await this.#changes();
     const secrets = { vault: this.#vault, rootTokens: this.#rootTokens };
     const events = wireEvents(this.#context, { ...stores, ...secrets });
     const { webhooks } = events;
+    const { jobs, startJobs } = wireJobs(this.#context, { ...stores, ...secrets, ...changes });
+    this.#startJobs = startJobs;
     const { management } = wireManagement(this.#context, {
       ...this.#shared,
       ...parts,
       ...stores,
       ...secrets,
       changes,
+      jobs,
       ...events,
       configurations: wireConfigurations(this.#context, stores, { ...secrets, ...changes, webhooks }),
       observers: { managed: () => {} },
     });
     return management;
+  }
+
+  /** From now on the jobs of the management interface are worked on. */
+  startJobs(): void {
+    this.#startJobs?.();
   }
 
   async #changes(): Promise<RecordChangePaths> {

@@ -9,6 +9,7 @@ import { BodyBudget } from '../../http/body-budget.ts';
 import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../../http/request-id.ts';
 import { withRequestId } from '../../http/with-request-id.ts';
+import type { BulkJobs } from '../../jobs/bulk-jobs.ts';
 import { KeyImports } from '../../keys/key-imports.ts';
 import { KeyRotations } from '../../keys/key-rotation.ts';
 import { KeyService } from '../../keys/key-service.ts';
@@ -43,6 +44,7 @@ export interface ManagementParts {
   readonly counting: Pick<Counting, 'counters' | 'shared'>;
   readonly changes: Pick<RecordChangePaths, 'versions' | 'deferrals'>;
   readonly configurations: DesiredStateService;
+  readonly jobs: BulkJobs;
   readonly webhooks: WebhookService;
   readonly streams: EventStreams;
   readonly usage: Pick<Usage, 'reader' | 'pending'>;
@@ -102,12 +104,13 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
 function managementServices(context: ReplicaContext, parts: ManagementParts): ManagementServices {
   const { settings } = context;
   const { clock, random, log } = context.platform;
-  const { records, counting, changes, configurations, webhooks, streams, usage, vault, system, verifier } =
-    parts;
+  const { records, counting, changes, configurations, jobs, webhooks, streams } = parts;
+  const { usage, vault, system, verifier } = parts;
   const versions = new VersionsAfterCommit(changes.versions, records.unitOfWork);
   return {
     ...keyServices(context, parts, versions),
     configurations,
+    jobs,
     webhooks,
     streams,
     verifier,

@@ -1,14 +1,13 @@
 import type { DesiredState } from '../../desired-state/desired-state.ts';
 import type { DesiredStateService } from '../../desired-state/desired-state-service.ts';
-import type { EventStreams } from '../../events/stream/event-streams.ts';
-import type { WebhookService } from '../../events/webhook-service.ts';
 import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 import { wireAudit } from './wire-audit.ts';
 import type { RecordChangePaths } from './wire-changes.ts';
 import { configurationOfFile, type Sealing, wireConfigurations } from './wire-configurations.ts';
-import { wireEvents } from './wire-events.ts';
+import { type WiredEvents, wireEvents } from './wire-events.ts';
+import { type WiredJobs, wireJobs } from './wire-jobs.ts';
 import type { Stores } from './wire-stores.ts';
 import { wireUsage } from './wire-usage.ts';
 
@@ -22,11 +21,9 @@ export interface RecordTaskParts extends Sealing {
 }
 
 /** The tasks that other parts of the replica use. */
-export interface RecordTasks {
+export interface RecordTasks extends Pick<WiredEvents, 'webhooks' | 'streams'>, Pick<WiredJobs, 'jobs'> {
   readonly usage: Usage;
   readonly configurations: DesiredStateService;
-  readonly webhooks: WebhookService;
-  readonly streams: EventStreams;
 }
 
 /** Starts preparing the records, and the usage statistics. Upkeep begins once the tables exist. */
@@ -38,6 +35,7 @@ export function wireRecordTasks(
   const audit = wireAudit(context, stores);
   const { webhooks, streams, startDelivering } = wireEvents(context, { ...stores, ...sealing });
   const { versions } = changes;
+  const { jobs, startJobs } = wireJobs(context, { ...stores, ...sealing, versions });
   const configurations = wireConfigurations(context, stores, { ...sealing, versions, webhooks });
   stores.preparation.start({
     configure: desired && configurationOfFile(context, configurations, desired),
@@ -46,7 +44,8 @@ export function wireRecordTasks(
       audit.start();
       changes.prepared();
       startDelivering();
+      startJobs();
     },
   });
-  return { usage, configurations, webhooks, streams };
+  return { usage, configurations, jobs, webhooks, streams };
 }

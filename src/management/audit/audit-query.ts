@@ -35,6 +35,11 @@ export const AUDIT_QUERY = {
     type: 'string',
     pattern: ID.source,
   },
+  jobId: {
+    description: 'must be the id of a job: only what it did',
+    type: 'string',
+    pattern: ID.source,
+  },
   format: {
     description: 'must be json or csv; decides before the Accept header does',
     type: 'string',
@@ -62,12 +67,14 @@ export function readAuditQuery(query: ParsedUrlQuery): AuditQuery {
   const action = readWord(query, 'action', AUDIT_ACTIONS);
   const [fromMs, toMs] = [readInstant(query, 'from'), readInstant(query, 'to')];
   const [actorId, targetId] = [readId(query, 'actorId'), readId(query, 'targetId')];
+  const jobId = readId(query, 'jobId');
   const filter: AuditFilter = {
     ...(fromMs !== undefined && { fromMs }),
     ...(toMs !== undefined && { toMs }),
     ...(action !== undefined && { action }),
     ...(actorId !== undefined && { actorId }),
     ...(targetId !== undefined && { targetId }),
+    ...(jobId !== undefined && { jobId }),
   };
   return {
     filter,
@@ -92,7 +99,7 @@ function readInstant(query: ParsedUrlQuery, name: 'from' | 'to'): number | undef
   throw invalid(name);
 }
 
-function readId(query: ParsedUrlQuery, name: 'actorId' | 'targetId'): string | undefined {
+function readId(query: ParsedUrlQuery, name: 'actorId' | 'targetId' | 'jobId'): string | undefined {
   const text = readText(query, name);
   if (text === undefined || ID.test(text)) return text;
   throw invalid(name);

@@ -26,7 +26,7 @@ const ENTRY = named(
     target: named(
       'AuditTarget',
       objectOf({
-        type: { type: 'string', enum: ['key', 'plan', 'token', 'webhook', 'operation'] },
+        type: { type: 'string', enum: ['key', 'plan', 'token', 'webhook', 'job', 'operation'] },
         id: TEXT,
         name: orNull(TEXT),
       }),
@@ -40,6 +40,7 @@ const ENTRY = named(
     requestId: TEXT,
     address: TEXT,
     outcome: { ...TEXT, description: '"success", or the code of the error with which it was rejected.' },
+    jobId: { ...orNull(TEXT), description: 'The change of many keys that it is a part of.' },
   }),
 );
 
@@ -202,6 +203,7 @@ function presentRow(entry: AuditEntry): readonly CsvValue[] {
 
 function presentEntry(entry: AuditEntry): object {
   const { sequence, atMs, action, actor, target, changes, reason, requestId, address, outcome } = entry;
+  const { jobId } = entry;
   return {
     auditId: auditIdOf(sequence),
     at: isoSeconds(atMs),
@@ -213,6 +215,7 @@ function presentEntry(entry: AuditEntry): object {
     requestId,
     address,
     outcome,
+    jobId,
   };
 }
 

@@ -129,7 +129,7 @@ const NATURAL_ORDER: Readonly<Record<KeySort, SortOrder>> = {
 export function readKeyListQuery(query: ParsedUrlQuery): KeyListQuery {
   const includes = new Set(readWords(query, 'include', INCLUDES));
   const { limit, cursor } = readPageWith(query, includes);
-  const filter = readFilter(query);
+  const filter = readKeyFilter(query);
   const sort = readWord(query, 'sort', KEY_SORTS) ?? 'createdAt';
   const order = readWord(query, 'order', SORT_ORDERS) ?? NATURAL_ORDER[sort];
   const identity = { filter, sort, order };
@@ -152,7 +152,8 @@ function readPageWith(
   throw invalid('limit', `must be at most ${LONGEST_PAGE_WITH_MORE} with "include"`);
 }
 
-function readFilter(query: ParsedUrlQuery): KeyFilter {
+/** Reads the parameters that filter keys. Throws `invalid_parameter`. */
+export function readKeyFilter(query: ParsedUrlQuery): KeyFilter {
   const text = readText(query, 'q');
   if (text !== undefined && !isSearchText(text)) throw invalid('q');
   const planId = readText(query, 'rateLimitId');

@@ -34,6 +34,11 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
     ],
     onConflict: 'fail',
   },
+  changeConsumerKeys: {
+    filter: { status: 'expired', expiresBefore: '2026-01-01' },
+    action: 'delete',
+    expectCount: 412,
+  },
   createRateLimit: { rateLimitId: 'gold', description: 'For partners', limit: 1000, period: 'hour' },
   putRateLimit: {
     limit: 1000,

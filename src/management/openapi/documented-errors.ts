@@ -67,6 +67,7 @@ const DETAILS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, object
   missing_scope: { requiredScope: { ...TEXT, description: 'Only with the code missing_scope.' } },
   managed_elsewhere: { conflicts: CONFLICTS },
   secret_taken: { conflicts: CONFLICTS },
+  count_mismatch: { count: { ...COUNT, description: 'Only with the code count_mismatch.' } },
   digest_mismatch: {
     digest: { ...TEXT, description: 'Of the changes as they are now; only with the code digest_mismatch.' },
   },

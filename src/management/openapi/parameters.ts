@@ -40,6 +40,12 @@ const PARAMETERS = {
     required: true,
     schema: { type: 'string', minLength: 1 },
   },
+  jobId: {
+    name: 'jobId',
+    in: 'path',
+    required: true,
+    schema: { type: 'string', minLength: 1 },
+  },
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',

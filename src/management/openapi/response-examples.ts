@@ -71,6 +71,12 @@ const WEBHOOK = {
   ...{ createdAt: CREATED_AT, lastUpdated: CREATED_AT },
 };
 
+const JOB_ITEM = {
+  ...{ jobId: 'job_01KGH3V6ZQ5T8M2N4P6R8S0T2V', action: 'disable', state: 'running', done: 120, total: 412 },
+  ...{ failedCount: 1, reason: null, createdAt: CHANGED_AT, endedAt: null },
+};
+const JOB = { ...JOB_ITEM, failed: [{ consumerApiKeyId: KEY_ID, code: 'key_not_found' }] };
+
 const SERIES = {
   from: '2026-02-03T00:00:00Z',
   to: '2026-02-05T00:00:00Z',
@@ -250,6 +256,10 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
     },
     backend: { ...REACHABLE, address: 'backend:3000' },
   },
+  changeConsumerKeys: { ...JOB, done: 0, failedCount: 0, failed: [] },
+  listJobs: { jobs: [JOB_ITEM] },
+  showJob: JOB,
+  cancelJob: { ...JOB, state: 'cancelled', endedAt: LATER },
   createWebhook: { ...WEBHOOK, secret: 'whsec_…' },
   listWebhooks: { webhooks: [WEBHOOK] },
   showWebhook: WEBHOOK,
@@ -288,6 +298,7 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
         requestId: '7hG2kQpZ0aBcDeFg',
         address: '203.0.113.7',
         outcome: 'success',
+        jobId: null,
       },
     ],
     nextCursor: 'WyJ…',

@@ -13,6 +13,7 @@ import type { DeliveryQueue } from '../../events/delivery/delivery.ts';
 import type { SealedWebhooks } from '../../events/rotate-sealed-webhooks.ts';
 import type { WebhookRepository } from '../../events/webhook-repository.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
+import type { JobStore } from '../../jobs/job-store.ts';
 import type { KeyListStore } from '../../keys/key-list.ts';
 import type { KeyRepository } from '../../keys/key-repository.ts';
 import type { SealedKeys } from '../../keys/secrets/rotate-sealed-keys.ts';
@@ -29,6 +30,7 @@ import { PostgresRecordChanges } from './changes/postgres-record-changes.ts';
 import { PostgresDesiredState } from './desired-state/postgres-desired-state.ts';
 import { PostgresDeliveryQueue } from './events/postgres-delivery-queue.ts';
 import { PostgresWebhookRepository } from './events/postgres-webhook-repository.ts';
+import { PostgresJobStore } from './jobs/postgres-job-store.ts';
 import { PostgresKeyList } from './keys/postgres-key-list.ts';
 import { PostgresKeyRepository } from './keys/postgres-key-repository.ts';
 import { PostgresSealedKeys } from './keys/postgres-sealed-keys.ts';
@@ -57,6 +59,7 @@ export interface Records {
   readonly recordChanges: RecordChanges;
   readonly webhooks: WebhookRepository & SealedWebhooks;
   readonly deliveries: DeliveryQueue;
+  readonly jobs: JobStore;
   /** For the rotation of encryption keys. */
   readonly sealedKeys: SealedKeys;
   readonly sealedTokens: SealedTokens;
@@ -139,6 +142,7 @@ export function recordsIn(
     recordChanges: new PostgresRecordChanges(database, { plans, defaultPlanId }),
     webhooks: new PostgresWebhookRepository(db, changes),
     deliveries: new PostgresDeliveryQueue(db),
+    jobs: new PostgresJobStore(db, changes),
     sealedKeys: new PostgresSealedKeys(db),
     sealedTokens: new PostgresSealedTokens(db),
     responses: new PostgresResponseStore(unitOfWork),

@@ -7,6 +7,7 @@ import type {
   WebhookDeliveriesTable,
   WebhooksTable,
 } from './events/events-tables.ts';
+import type { JobKeysTable, JobsTable } from './jobs/jobs-tables.ts';
 import type { ConsumerKeysTable, PreviousSecretsTable } from './keys/consumer-keys-table.ts';
 import type { PlansTable } from './plans/plans-table.ts';
 import type { UsageDaysTable, UsageHoursTable, UsageShardsTable } from './usage/usage-history-tables.ts';
@@ -46,6 +47,8 @@ export interface RecordsTables {
   readonly webhooks: WebhooksTable;
   readonly webhook_deliveries: WebhookDeliveriesTable;
   readonly leases: LeasesTable;
+  readonly jobs: JobsTable;
+  readonly job_keys: JobKeysTable;
   readonly usage_hours: UsageHoursTable;
   readonly usage_endpoint_days: UsageDaysTable;
   readonly usage_customer_days: UsageDaysTable;

@@ -30,6 +30,8 @@ export const ACTION_WORDS: Readonly<Record<AuditAction, string>> = {
   'webhook.disable': 'disabled a webhook',
   'webhook.test': 'tested a webhook',
   'webhook.resend': 'sent a delivery again',
+  'job.create': 'began to change many keys',
+  'job.cancel': 'ended a change of many keys',
   'request.deny': 'was not allowed to',
 };
 

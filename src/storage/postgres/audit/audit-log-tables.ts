@@ -20,6 +20,7 @@ export interface AuditLogTable {
   readonly request_id: string;
   readonly address: string;
   readonly outcome: string;
+  readonly job_id: string | null;
   readonly key_id: Uint8Array;
   readonly previous_hash: Uint8Array;
   readonly hash: Uint8Array;
@@ -64,5 +65,6 @@ export function entryOfRow(row: Selectable<AuditLogTable>): ChainedEntry {
     requestId: row.request_id,
     address: row.address,
     outcome: row.outcome,
+    jobId: row.job_id,
   };
 }

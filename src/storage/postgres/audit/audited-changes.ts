@@ -95,7 +95,7 @@ function lockedEnd(trx: RecordsDatabase) {
 }
 
 function entryOf(sequence: number, change: ChangeContext, done: AuditedAction): ChainedEntry {
-  const { actor, atMs, reason, requestId, address } = change;
+  const { actor, atMs, reason, requestId, address, jobId = null } = change;
   const { action, target, changes, outcome = 'success' } = done;
   return {
     sequence,
@@ -110,6 +110,7 @@ function entryOf(sequence: number, change: ChangeContext, done: AuditedAction): 
     requestId,
     address,
     outcome,
+    jobId,
   };
 }
 
@@ -141,5 +142,6 @@ function columnsOf(entry: ChainedEntry) {
     request_id: entry.requestId,
     address: entry.address,
     outcome: entry.outcome,
+    job_id: entry.jobId,
   };
 }

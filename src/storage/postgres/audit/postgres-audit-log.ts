@@ -195,7 +195,7 @@ function storedKeys(db: RecordsDatabase) {
 }
 
 /** The condition that an entry meets the filter. */
-function matching({ fromMs, toMs, action, actorId, targetId, outcome, onlyTags = [] }: AuditFilter) {
+function matching({ fromMs, toMs, action, actorId, targetId, jobId, outcome, onlyTags = [] }: AuditFilter) {
   return ({ eb, and }: ExpressionBuilder<RecordsTables, 'audit_log'>) => {
     const wanted = [];
     if (fromMs !== undefined) wanted.push(eb('at', '>=', new Date(fromMs)));
@@ -204,6 +204,7 @@ function matching({ fromMs, toMs, action, actorId, targetId, outcome, onlyTags =
     if (actorId === 'root' || actorId === 'config') wanted.push(eb('actor_type', '=', actorId));
     else if (actorId !== undefined) wanted.push(eb('actor_id', '=', actorId));
     if (targetId !== undefined) wanted.push(eb('target_id', '=', targetId));
+    if (jobId !== undefined) wanted.push(eb('job_id', '=', jobId));
     if (outcome !== undefined) wanted.push(eb('outcome', '=', outcome));
     if (onlyTags.length > 0) wanted.push(sql<boolean>`target_tags @> ${onlyTags}::text[]`);
     return and(wanted);

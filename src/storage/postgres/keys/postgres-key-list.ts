@@ -45,6 +45,13 @@ export class PostgresKeyList implements KeyListStore {
     return rows[0]?.total ?? 0;
   }
 
+  async ids(filter: KeyFilter, limit: number, nowMs: number): Promise<readonly string[]> {
+    const query = sql<{ id: string }>`
+      SELECT id FROM (${idsOf(conditionsOf(filter, nowMs))}) AS found ORDER BY id LIMIT ${limit}`;
+    const { rows } = await this.#planned((transaction) => query.execute(transaction));
+    return rows.map(({ id }) => id);
+  }
+
   /**
    * Changes planner settings for a query. The defaults are for disks that seek, and for queries that take seconds: the planner would
    * read all keys for a page of 1000, and start parallel workers for the branch that is not taken.
@@ -183,9 +190,10 @@ function hasText(text: string): Condition {
 }
 
 function ofKeys(filter: KeyFilter, nowMs: number): readonly Sql[] {
-  const { statuses, planId, tags = [], externalId } = filter;
+  const { ids, statuses, planId, tags = [], externalId } = filter;
   const { createdFromMs, createdBeforeMs, expiresBeforeMs } = filter;
   const met: Sql[] = [];
+  if (ids !== undefined) met.push(sql`keys.id = ANY (${ids}::text[])`);
   if (statuses !== undefined) met.push(isInAny(statuses, nowMs));
   if (planId !== undefined) met.push(sql`keys.plan_id = ${planId}`);
   // The second condition lets Postgres use the partial index, which leaves out keys without tags.

@@ -277,9 +277,14 @@ async function lockedPlan(
 }
 
 function changedKey(key: ConsumerKey, changes: KeyChanges): ConsumerKey {
-  const { addTags = [], removeTags = [], tags = key.tags, ...fields } = changes;
+  const { addTags = [], removeTags = [], tags = key.tags, removeOverride, ...fields } = changes;
   const all = new Set([...tags, ...addTags]);
-  return { ...key, ...fields, tags: [...all].filter((tag) => !removeTags.includes(tag)) };
+  const { overrides } = { ...key, ...fields };
+  return {
+    ...{ ...key, ...fields },
+    tags: [...all].filter((tag) => !removeTags.includes(tag)),
+    overrides: Object.fromEntries(Object.entries(overrides).filter(([id]) => id !== removeOverride)),
+  };
 }
 
 async function write(trx: RecordsDatabase, key: ConsumerKey, updatedAtMs: number): Promise<void> {

@@ -1,0 +1,115 @@
+import type { AdminTokenRepository } from '../admins/admin-token-repository.ts';
+import type { ChangeContext } from '../audit/change-context.ts';
+import { type ErrorCode, StoreUnavailable, TollgateError } from '../errors.ts';
+import type { KeyService } from '../keys/key-service.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { UnitOfWork } from '../platform/unit-of-work.ts';
+import { type Job, scopeOfAction } from './job.ts';
+import type { JobStore } from './job-store.ts';
+
+/** How long a replica has a job after its last key. If it died, another one goes on then. Milliseconds. */
+const LEASE_MS = 15_000;
+/** Keys of a job before it is another job's turn. */
+const KEYS_AT_ONCE = 200;
+
+interface JobRunnerOptions {
+  readonly store: JobStore;
+  readonly keys: Pick<KeyService, 'update' | 'remove'>;
+  readonly tokens: Pick<AdminTokenRepository, 'find'>;
+  readonly unitOfWork: Pick<UnitOfWork, 'run' | 'attempt'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Names this replica among all. */
+  readonly holder: string;
+}
+
+/**
+ * Works on jobs, one key after the other. Each key is changed by the code that changes a single one, in a transaction that also moves the
+ * job on: whenever a replica dies, each key is changed once or not yet.
+ */
+export class JobRunner {
+  readonly #options: JobRunnerOptions;
+  #isStopped = false;
+
+  constructor(options: JobRunnerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Works until no job is left that this replica may take; several take turns. Rejects if a store is unavailable: the job goes on with the
+   * next call.
+   */
+  async run(): Promise<void> {
+    while (!this.#isStopped) {
+      const job = await this.#options.store.take(this.#options.holder, LEASE_MS);
+      if (job === undefined) return;
+      await this.#work(job);
+    }
+  }
+
+  /** After the present key, `run` resolves. */
+  interrupt(): void {
+    this.#isStopped = true;
+  }
+
+  async #work(job: Job): Promise<void> {
+    const { store, holder, log } = this.#options;
+    const keyIds = await store.keysFrom(job.id, job.done, KEYS_AT_ONCE);
+    for (const [index, keyId] of keyIds.entries()) {
+      if (this.#isStopped) return;
+      const result = await this.#change(job, keyId, job.done + index);
+      if (result === 'lost') return;
+      if (result === 'not allowed') {
+        await store.end(job.id, holder, 'stopped');
+        log.warn({ event: 'job_stopped', jobId: job.id }, 'a job lost the permission to change keys');
+        return;
+      }
+    }
+    if (job.done + keyIds.length < job.total) return;
+    await store.end(job.id, holder, 'done');
+    log.info({ event: 'job_done', jobId: job.id, keys: job.total }, 'a job is done');
+  }
+
+  /** `lost`: the job was cancelled, or another replica has it. */
+  #change(job: Job, keyId: string, position: number): Promise<'moved' | 'lost' | 'not allowed'> {
+    const { store, unitOfWork, holder } = this.#options;
+    return unitOfWork.run(async () => {
+      const change = await this.#contextOf(job);
+      if (change === undefined) return 'not allowed';
+      if (!(await store.advance({ jobId: job.id, holder, position }, LEASE_MS))) return 'lost';
+      const code = await this.#apply(job, keyId, change);
+      if (code !== undefined) await store.noteFailure(job.id, position, code);
+      return 'moved';
+    });
+  }
+
+  /** The context of the next change; undefined if the author's admin token may not make it any more. */
+  async #contextOf({ action, change }: Job): Promise<ChangeContext | undefined> {
+    const { tokens, clock } = this.#options;
+    const atMs = clock.nowMs();
+    const { type, id } = change.actor;
+    if (type !== 'token' || id === null) return { ...change, atMs };
+    const token = await tokens.find(id);
+    if (token === undefined || !token.scopes.includes(scopeOfAction(action))) return undefined;
+    if (token.expiresAtMs !== null && token.expiresAtMs <= atMs) return undefined;
+    return { ...change, atMs, onlyTags: [...new Set([...change.onlyTags, ...token.onlyTags])] };
+  }
+
+  /** Resolves with why the key was not changed; undefined if it was. */
+  async #apply(job: Job, keyId: string, change: ChangeContext): Promise<ErrorCode | undefined> {
+    const { keys, unitOfWork, log } = this.#options;
+    try {
+      await unitOfWork.attempt(async () => {
+        if (job.changes === null) await keys.remove(keyId, change);
+        else await keys.update(keyId, job.changes, change);
+      });
+      return undefined;
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      if (error instanceof TollgateError) return error.code;
+      log.error({ err: error, jobId: job.id, keyId }, 'a job could not change a key');
+      return 'internal_error';
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import type { Logger } from '../platform/logger.ts';
+import type { JobRunner } from './job-runner.ts';
+import type { JobStore } from './job-store.ts';
+
+/** The pause between two looks for a job that another replica has left. Milliseconds. */
+const IDLE_PAUSE_MS = 60_000;
+/** The pause while a store is unavailable. */
+const RETRY_PAUSE_MS = 2000;
+const TRIM_EVERY_MS = 3_600_000;
+/** How long a job is shown after its end. */
+const KEPT_MS = 7 * 86_400_000;
+
+interface JobTaskOptions {
+  readonly runner: Pick<JobRunner, 'run' | 'interrupt'>;
+  readonly store: Pick<JobStore, 'release' | 'trim'>;
+  readonly holder: string;
+  readonly clock: { nowMs(): number; monotonicMs(): number };
+  readonly log: Logger;
+}
+
+/** Works on jobs as soon as they are made. Without any, it looks once a minute. Does not keep the process alive. */
+export class JobTask {
+  readonly #options: JobTaskOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #isStarted = false;
+  #isStopped = false;
+  #isWoken = false;
+  #isFailing = false;
+  #trimmedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: JobTaskOptions) {
+    this.#options = options;
+  }
+
+  /** Call it once the tables exist. */
+  start(): void {
+    this.#isStarted = true;
+    this.wake();
+  }
+
+  /** Looks for jobs now, or once more after the present run. */
+  wake(): void {
+    this.#isWoken = true;
+    if (!this.#isStarted || this.#isStopped || this.#running !== undefined) return;
+    clearTimeout(this.#timer);
+    this.#running = this.#run();
+  }
+
+  /** Resolves when nothing runs any more. Other replicas may go on with the jobs of this one. */
+  async stop(): Promise<void> {
+    const { runner, store, holder, log } = this.#options;
+    this.#isStopped = true;
+    runner.interrupt();
+    clearTimeout(this.#timer);
+    const wasRunning = this.#running !== undefined;
+    await this.#running;
+    if (wasRunning)
+      await store.release(holder).catch((err: unknown) => log.warn({ err }, 'jobs could not be released'));
+  }
+
+  async #run(): Promise<void> {
+    this.#isWoken = false;
+    const pauseMs = await this.#pauseAfterRun();
+    this.#running = undefined;
+    if (this.#isStopped) return;
+    this.#timer = setTimeout(() => this.wake(), this.#isWoken ? 0 : pauseMs);
+    this.#timer.unref();
+  }
+
+  async #pauseAfterRun(): Promise<number> {
+    const { runner, store, clock, log } = this.#options;
+    try {
+      await runner.run();
+      this.#isFailing = false;
+      if (clock.monotonicMs() - this.#trimmedAtMs >= TRIM_EVERY_MS) {
+        this.#trimmedAtMs = clock.monotonicMs();
+        await store.trim(clock.nowMs() - KEPT_MS);
+      }
+      return IDLE_PAUSE_MS;
+    } catch (err) {
+      if (!this.#isFailing) log.warn({ err }, 'a job can not go on; it is tried again');
+      this.#isFailing = true;
+      return RETRY_PAUSE_MS;
+    }
+  }
+}

@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { PRESETS } from '../../src/admins/scopes.ts';
+import { KeyNotFound, PlanNotFound, StoreUnavailable } from '../../src/errors.ts';
+import { JobRunner } from '../../src/jobs/job-runner.ts';
+import type { JobStore } from '../../src/jobs/job-store.ts';
+import type { KeyService } from '../../src/keys/key-service.ts';
+import { startManagement, type TestManagement } from '../management/start-management.ts';
+
+const log = pino({ level: 'silent' });
+/** A lease that has ended when it begins: every replica may take the job at once. */
+const NO_LEASE_MS = -1000;
+
+type Keys = Pick<KeyService, 'update' | 'remove'>;
+
+describe('A job', () => {
+  let management: TestManagement;
+
+  beforeAll(async () => {
+    management = await startManagement();
+  });
+
+  afterAll(() => management.stop());
+
+  /** Changes a key in the transaction of the job, as the service of keys does. */
+  const keys: Keys = {
+    async update(keyId, changes, change) {
+      const updated = await management.records.keys.update(keyId, changes, change);
+      if (updated === 'plan_not_found') throw new PlanNotFound();
+      if (typeof updated === 'string') throw new KeyNotFound();
+      return updated.key;
+    },
+    remove: () => Promise.reject(new Error('not used')),
+  };
+
+  /** A replica that works on jobs, with other parts where a test says so. */
+  function replica(holder: string, parts: { keys?: Keys; leaseMs?: number } = {}): JobRunner {
+    const { jobs, adminTokens: tokens, unitOfWork } = management.records;
+    const { leaseMs } = parts;
+    const store: JobStore = new Proxy(jobs, {
+      get(target, name) {
+        if (name === 'take' && leaseMs !== undefined) return () => target.take(holder, leaseMs);
+        if (name === 'advance' && leaseMs !== undefined)
+          return (step: Parameters<JobStore['advance']>[0]) => target.advance(step, leaseMs);
+        const member = Reflect.get(target, name, target);
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    });
+    return new JobRunner({
+      ...{ store, tokens, unitOfWork, holder, log, clock: management.clock },
+      keys: parts.keys ?? keys,
+    });
+  }
+
+  async function createJob(count: number, secret?: string): Promise<{ jobId: string; ids: string[] }> {
+    const ids: string[] = [];
+    for (let made = 0; made < count; made += 1) ids.push((await management.createKey()).id);
+    const body = { ids, action: 'disable' };
+    const path = '/api-keys/bulk';
+    const { body: job } = await (secret === undefined
+      ? management.send('post', path, body)
+      : management.sendAs(secret, 'post', path, body)
+    ).expect(201);
+    return { jobId: job.jobId, ids };
+  }
+
+  const show = async (jobId: string) => (await management.send('get', `/tollgate/job/${jobId}`)).body;
+  const cancel = (jobId: string) => management.send('post', `/tollgate/job/${jobId}/cancel`).expect(200);
+
+  /** The keys in the job's audit entries, in their order. */
+  async function changedKeys(jobId: string): Promise<string[]> {
+    const path = `/tollgate/audit-log?jobId=${jobId}&action=key.update`;
+    const { body } = await management.send('get', path).expect(200);
+    return body.entries.map(({ target }: { target: { id: string } }) => target.id).toReversed();
+  }
+
+  it('changes each key once, however many replicas work on it', async () => {
+    const { jobId, ids } = await createJob(30);
+    const replicas = ['a', 'b', 'c'].map((holder) => replica(holder, { leaseMs: NO_LEASE_MS }));
+    await Promise.all(replicas.map((each) => each.run()));
+    expect(await show(jobId)).toMatchObject({ state: 'done', done: 30, failedCount: 0 });
+    expect(await changedKeys(jobId)).toEqual(ids);
+  });
+
+  it('is continued where a replica died in the middle of a key', async () => {
+    const { jobId, ids } = await createJob(4);
+    const dying: Keys = {
+      ...keys,
+      async update(keyId, changes, change) {
+        const key = await keys.update(keyId, changes, change);
+        if (keyId === ids[2]) throw new StoreUnavailable('postgres', new Error('gone'));
+        return key;
+      },
+    };
+    await expect(replica('dying', { keys: dying, leaseMs: NO_LEASE_MS }).run()).rejects.toThrow(
+      StoreUnavailable,
+    );
+    expect(await show(jobId)).toMatchObject({ state: 'running', done: 2 });
+    await replica('other').run();
+    expect(await show(jobId)).toMatchObject({ state: 'done', done: 4 });
+    expect(await changedKeys(jobId)).toEqual(ids);
+  });
+
+  it('is left to the replica that has it until its lease ends', async () => {
+    const { jobId } = await createJob(1);
+    const { jobs, db } = management.records;
+    expect(await jobs.take('first', 60_000)).toMatchObject({ id: jobId });
+    expect(await jobs.take('second', 60_000)).toBeUndefined();
+    await sql`UPDATE jobs SET held_until = now() - interval '1 s' WHERE id = ${jobId}`.execute(db);
+    expect(await jobs.take('second', 60_000)).toMatchObject({ id: jobId });
+    expect(await jobs.advance({ jobId, holder: 'first', position: 0 }, 60_000)).toBe(false);
+    await jobs.release('second');
+    await replica('third').run();
+    expect(await show(jobId)).toMatchObject({ state: 'done' });
+  });
+
+  it('changes no key before it begins, once it is cancelled', async () => {
+    const { jobId } = await createJob(2);
+    expect((await cancel(jobId)).body).toMatchObject({ state: 'cancelled', done: 0 });
+    await replica('a').run();
+    expect(await changedKeys(jobId)).toEqual([]);
+    // Again: it stays as it is.
+    expect((await cancel(jobId)).body).toMatchObject({ state: 'cancelled', done: 0 });
+  });
+
+  it.each([0, 1, 2])('changes no key after it is cancelled at key %i', async (at) => {
+    const { jobId, ids } = await createJob(3);
+    let cancelled: Promise<unknown> | undefined;
+    let doneAtResponse = -1;
+    const cancelling: Keys = {
+      ...keys,
+      async update(keyId, changes, change) {
+        const key = await keys.update(keyId, changes, change);
+        // The response comes once this key is committed.
+        if (keyId === ids[at])
+          cancelled = cancel(jobId).then(async ({ body }) => {
+            doneAtResponse = body.done;
+          });
+        return key;
+      },
+    };
+    await replica('a', { keys: cancelling }).run();
+    await cancelled;
+    const { state, done } = await show(jobId);
+    expect(await changedKeys(jobId)).toEqual(ids.slice(0, done));
+    expect(done).toBe(doneAtResponse);
+    expect(done === 3 || state === 'cancelled').toBe(true);
+  });
+
+  it('stops when its admin token is deleted, has expired or lost the scope', async () => {
+    const token = () => management.createToken({ scopes: PRESETS.provisioning });
+    const path = (id: string) => `/tollgate/admin-token/${id}`;
+    const endings = [
+      (id: string) => management.send('delete', path(id)),
+      (id: string) => management.send('patch', path(id), { scopes: ['keys:read'] }),
+    ];
+    for (const end of endings) {
+      const { adminTokenId, secret } = await token();
+      const { jobId } = await createJob(2, secret);
+      await end(adminTokenId).expect(200);
+      await replica('a').run();
+      expect(await show(jobId)).toMatchObject({ state: 'stopped', done: 0 });
+      expect(await changedKeys(jobId)).toEqual([]);
+    }
+  });
+
+  it('reaches only the keys that its admin token still sees', async () => {
+    const { adminTokenId, secret } = await management.createToken({ scopes: PRESETS.provisioning });
+    const { jobId, ids } = await createJob(2, secret);
+    await management.send('patch', `/consumer-api-key/${ids[1]}`, { tags: ['kept'] }).expect(200);
+    await management
+      .send('patch', `/tollgate/admin-token/${adminTokenId}`, { onlyTags: ['kept'] })
+      .expect(200);
+    await replica('a').run();
+    expect(await show(jobId)).toMatchObject({ state: 'done', failedCount: 1 });
+    expect(await changedKeys(jobId)).toEqual([ids[1]]);
+  });
+
+  it('takes turns with another one on the same keys', async () => {
+    const { jobId, ids } = await createJob(3);
+    const { body: second } = await management.send('post', '/api-keys/bulk', { ids, action: 'enable' });
+    await Promise.all([replica('a').run(), replica('b').run()]);
+    await replica('c').run();
+    expect(await changedKeys(jobId)).toEqual(ids);
+    expect(await show(second.jobId)).toMatchObject({ state: 'done', done: 3, failedCount: 0 });
+  });
+
+  it('ends at once without keys', async () => {
+    const body = { filter: { tag: 'no-such-tag' }, action: 'delete' };
+    const { body: job } = await management.send('post', '/api-keys/bulk', body).expect(201);
+    expect(job).toMatchObject({ state: 'done', total: 0 });
+    expect(await show(job.jobId)).toEqual(job);
+  });
+
+  it('lists its keys as failed where its plan is deleted meanwhile', async () => {
+    const { rateLimitId } = await management.createPlan();
+    const { id } = await management.createKey();
+    const body = { ids: [id], action: 'set-plan', rateLimitId };
+    const { body: job } = await management.send('post', '/api-keys/bulk', body).expect(201);
+    await management.send('delete', `/rate-limit/${rateLimitId}`).expect(200);
+    await replica('a').run();
+    const failed = [{ consumerApiKeyId: id, code: 'plan_not_found' }];
+    expect(await show(job.jobId)).toMatchObject({ state: 'done', failedCount: 1, failed });
+  });
+
+  it('is removed with its keys some time after its end', async () => {
+    const { jobId } = await createJob(1);
+    const { jobId: runningId } = await createJob(1);
+    const { body } = await cancel(jobId);
+    const { jobs } = management.records;
+    const endedAtMs = Date.parse(body.endedAt);
+    await jobs.trim(endedAtMs - 1000);
+    expect(await jobs.find(jobId)).toBeDefined();
+    await jobs.trim(endedAtMs + 1000);
+    expect(await jobs.find(jobId)).toBeUndefined();
+    expect(await jobs.keysFrom(jobId, 0, 1)).toEqual([]);
+    expect(await jobs.find(runningId)).toBeDefined();
+    await cancel(runningId);
+  });
+});
