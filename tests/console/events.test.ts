@@ -66,6 +66,12 @@ describe('the pages of webhooks', () => {
     await dialog.getByLabel('tollgate.plan.created').check();
     await dialog.getByRole('button', { name: 'Create webhook' }).click();
     await dialog.getByText('leads to an address that is not public').waitFor();
+    // In sight, although the button is at the end of a form that scrolls.
+    const fault = dialog.getByText('Nothing was saved');
+    await until(async () => {
+      const [box, frame] = [await fault.boundingBox(), await dialog.boundingBox()];
+      return box !== null && frame !== null && box.y > frame.y;
+    });
     expect(await dialog.getByLabel('Address').getAttribute('aria-invalid')).toBe('true');
     expect(await accessibilityFaults()).toEqual([]);
     await dialog.getByLabel('Address').fill(`${receiver.url}/made`);

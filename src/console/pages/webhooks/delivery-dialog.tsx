@@ -31,7 +31,7 @@ export function DeliveryDialog({ webhook, delivery, onClose }: DeliveryDialogPro
           ['Next attempt', <RelativeTime key="next" at={delivery.nextAttemptAt} missing="none" />],
           [
             'webhook-id',
-            <span key="id">
+            <span key="id" className={styles.address}>
               <code>{deliveryId}</code>
               <CopyButton text={deliveryId} what="webhook-id" />
             </span>,
@@ -52,18 +52,18 @@ function Attempts({ attempts }: Pick<Delivery, 'attempts'>) {
         <table aria-label="Attempts">
           <thead>
             <tr>
-              <th scope="col">Attempt</th>
               <th scope="col">Response</th>
               <th scope="col">Duration</th>
+              <th scope="col">Time</th>
             </tr>
           </thead>
           <tbody>
             {attempts.map((attempt, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: two attempts can be made in one second
               <tr key={index}>
-                <td>{exactTime(Date.parse(attempt.at))}</td>
                 <td>{attemptWords(attempt)}</td>
                 <td>{durationWords(attempt.durationMs)}</td>
+                <td>{exactTime(Date.parse(attempt.at))}</td>
               </tr>
             ))}
           </tbody>

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'react';
 import { ManagementFault } from '../../../client/management-fault.ts';
 import { useApi } from '../../api/api-context.tsx';
 import { faultSentence } from '../../api/fault-kind.ts';
@@ -91,10 +92,18 @@ function TagsField({ draft, set, error }: TagsFieldProps) {
   );
 }
 
-/** The error of a change, unless a field shows it. */
+/** The error of a change, in sight although the button that was pressed is far below. Faults of single fields are shown beside the fields. */
 export function WebhookFault({ error }: { readonly error: unknown }) {
+  const element = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (error !== undefined) element.current?.scrollIntoView({ block: 'nearest' });
+  }, [error]);
   if (error === undefined) return null;
   const isOfFields =
     error instanceof ManagementFault && (error.fields.length > 0 || error.code === 'webhook_url_not_allowed');
-  return <Notice tone="failed">{isOfFields ? 'Nothing was saved: see below.' : faultSentence(error)}</Notice>;
+  return (
+    <div ref={element}>
+      <Notice tone="failed">{isOfFields ? 'Nothing was saved: see below.' : faultSentence(error)}</Notice>
+    </div>
+  );
 }
