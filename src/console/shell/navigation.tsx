@@ -53,9 +53,14 @@ export function Navigation({ folded, onFold, onFind, onHelp, onToken }: Navigati
         </button>
         <ThemeButton />
         {onFold !== undefined && (
-          <button type="button" className={styles.link} onClick={onFold} title={folded ? 'Unfold' : 'Fold'}>
+          <button
+            type="button"
+            className={styles.link}
+            onClick={onFold}
+            title={folded ? 'Expand' : 'Collapse'}
+          >
             <FoldIcon aria-hidden="true" />
-            <span className={styles.word}>{folded ? 'Unfold the navigation' : 'Fold the navigation'}</span>
+            <span className={styles.word}>{folded ? 'Expand sidebar' : 'Collapse sidebar'}</span>
           </button>
         )}
         <button type="button" className={styles.link} onClick={() => session.signOut()} title="Sign out">

@@ -6,7 +6,7 @@ import { applyTheme, storedTheme, type Theme } from './theme.ts';
 const THEMES: Readonly<
   Record<Theme, { readonly label: string; readonly icon: typeof Sun; readonly next: Theme }>
 > = {
-  system: { label: 'Theme of the system', icon: Monitor, next: 'light' },
+  system: { label: 'System theme', icon: Monitor, next: 'light' },
   light: { label: 'Light theme', icon: Sun, next: 'dark' },
   dark: { label: 'Dark theme', icon: Moon, next: 'system' },
 };
