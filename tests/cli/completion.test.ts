@@ -3,6 +3,7 @@ import { symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { runTollgate } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate();
@@ -14,7 +15,9 @@ beforeAll(async () => {
 
 /** What the last of the words may become. */
 async function completions(words: readonly string[], environment = {}): Promise<readonly string[]> {
-  const { code, stdout, stderr } = await stage.tollgate.run(['complete', '--', ...words], { environment });
+  const { code, stdout, stderr } = await runTollgate(['complete', '--', ...words], {
+    environment: { ...stage.tollgate.environment, ...environment },
+  });
   expect([code, stderr]).toEqual([0, '']);
   return stdout
     .split('\n')

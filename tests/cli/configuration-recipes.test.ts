@@ -7,20 +7,20 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN } from '../support/gateway.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
 import { putCommandInto } from './support/command-on-path.ts';
 
 const run = promisify(execFile);
 const GUIDE = 'configuration-as-code.md';
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 let directory: string;
 beforeAll(async () => {
   await requireProgram('jq', 'jq');
   directory = await mkdtemp(join(tmpdir(), 'tollgate-config-recipes-'));
   await putCommandInto(directory);
-  fleet = await startFleet(1);
+  fleet = await startInProcessFleet(1);
 });
 afterAll(async () => {
   await fleet?.stop();

@@ -4,7 +4,8 @@ import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { readConfigurationFile } from '../../src/app/configuration-file.ts';
 import { statusOf } from '../support/burst.ts';
-import { runOnTerminal, runTollgate, WITH_FULL_DISK } from './support/run-tollgate.ts';
+import { runInProcess } from './support/run-in-process.ts';
+import { runOnTerminal, WITH_FULL_DISK } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate();
@@ -211,7 +212,7 @@ describe('tollgate config export', () => {
 describe('tollgate config validate', () => {
   const validate = async (content: string) => {
     const { file } = await fileWith(content);
-    return runTollgate(['config', 'validate', file]);
+    return runInProcess(['config', 'validate', file], {});
   };
 
   it('needs no gateway', async () => {
@@ -294,7 +295,7 @@ describe('tollgate config validate', () => {
 
   it('reads YAML in braces as the other commands do', async () => {
     const { file, owner } = await fileWith('{keys: [{externalId: braces, name: x}]}');
-    expect((await runTollgate(['config', 'validate', file])).code).toBe(0);
+    expect((await runInProcess(['config', 'validate', file], {})).code).toBe(0);
     expect((await stage.tollgate.run(['config', 'diff', file, '--owner', owner])).code).toBe(2);
   });
 });

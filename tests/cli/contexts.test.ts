@@ -5,18 +5,19 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN } from '../support/gateway.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { runInProcess } from './support/run-in-process.ts';
 import { type EndedCommand, runOnTerminal, runTollgate, WITH_FULL_DISK } from './support/run-tollgate.ts';
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 let url: string;
 let directory: string;
 let file: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
-  fleet = await startFleet(1);
+  fleet = await startInProcessFleet(1);
   url = fleet.replicas[0]?.url ?? '';
   file = join(directory, 'config', 'contexts.json');
 });
@@ -27,7 +28,7 @@ afterAll(async () => {
 beforeEach(() => rm(join(directory, 'config'), { recursive: true, force: true }));
 
 function tollgate(words: readonly string[], input = '', environment = {}): Promise<EndedCommand> {
-  return runTollgate(words, { input, environment: { TOLLGATE_CONTEXTS: file, ...environment } });
+  return runInProcess(words, { TOLLGATE_CONTEXTS: file, ...environment }, input);
 }
 
 describe('tollgate login', () => {
@@ -94,7 +95,7 @@ describe('tollgate login', () => {
     await writeFile(tokenFile, `${ROOT_TOKEN}\n`);
     expect((await tollgate(['login', url, '--token-file', tokenFile])).code).toBe(0);
     const words = ['whoami', '--url', url, '--token-file', tokenFile];
-    expect((await runTollgate(words)).code).toBe(0);
+    expect((await runInProcess(words, {})).code).toBe(0);
     expect((await runTollgate([...words, '--token-file', '-'], { input: ROOT_TOKEN })).code).toBe(0);
   });
 });

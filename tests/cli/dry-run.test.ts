@@ -29,9 +29,9 @@ describe('a dry run', () => {
     ['a customer where no limit is for each', ['limits', 'reset', 'plain', '--customer', 'acme'], 4],
     ['a rotation of a token beside another one', ['tokens', 'rotate', 'rotating', '--grace', '1h'], 5],
   ])('rejects %s, as the command itself does', async (_what, words, code) => {
-    const dry = await stage.tollgate.runInProcess(...words, '--dry-run');
+    const dry = await stage.tollgate.run([...words, '--dry-run']);
     expect(dry).toMatchObject({ code, stdout: '', stderr: expect.not.stringContaining('Dry run') });
-    expect((await stage.tollgate.runInProcess(...words, '--yes')).code).toBe(code);
+    expect((await stage.tollgate.run([...words, '--yes'])).code).toBe(code);
   });
 
   it.each([
@@ -43,7 +43,7 @@ describe('a dry run', () => {
     ['tokens', 'rotate', 'rotating', '--grace', '0s'],
   ])('of %s %s %s says what would be done, and does nothing', async (...words) => {
     const before = await stage.tollgate.json('audit', '--all');
-    const dry = await stage.tollgate.runInProcess(...words, '--dry-run');
+    const dry = await stage.tollgate.run([...words, '--dry-run']);
     expect(dry).toMatchObject({ code: 0, stdout: '', stderr: expect.stringMatching(/^Dry run: The /) });
     expect(await stage.tollgate.json('audit', '--all')).toEqual(before);
   });

@@ -177,7 +177,7 @@ describe('tollgate webhooks listen', () => {
   it.each(['0', '65536', 'ftp://localhost', 'http://user:password@localhost'])(
     'does not send to %s',
     async (target) => {
-      const ended = await stage.tollgate.runInProcess('webhooks', 'listen', '--forward-to', target);
+      const ended = await stage.tollgate.run(['webhooks', 'listen', '--forward-to', target]);
       expect(ended).toMatchObject({ code: 64, stderr: expect.stringContaining('a port or a URL') });
     },
   );

@@ -11,14 +11,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import type { RunningGateway } from '../support/gateway.ts';
 import { putCommandInto } from './support/command-on-path.ts';
 import { Administrator } from './support/run-tollgate.ts';
 
 const run = promisify(execFile);
 const EXAMPLES = resolve('docs/examples');
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 let tollgate: Administrator;
 let directory: string;
 const url = (): string => fleet.replicas[0]?.url ?? '';
@@ -52,7 +53,7 @@ const rows = async (name: string): Promise<readonly Record<string, unknown>[]> =
 describe('docs/migrate-from-kong.md', () => {
   const page = 'migrate-from-kong.md';
   beforeAll(async () => {
-    fleet = await startFleet(1);
+    fleet = await startInProcessFleet(1);
     tollgate = new Administrator(url());
   });
   afterAll(() => fleet?.stop());
@@ -95,7 +96,7 @@ describe('docs/migrate-from-tyk.md', () => {
   let tyk: Server;
   let sample: readonly { readonly key: string; readonly session: object }[];
   beforeAll(async () => {
-    fleet = await startFleet(1);
+    fleet = await startInProcessFleet(1);
     tollgate = new Administrator(url());
     sample = (await readFile(join(EXAMPLES, 'tyk-keys.jsonl'), 'utf8'))
       .trim()

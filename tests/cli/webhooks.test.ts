@@ -97,7 +97,7 @@ describe('tollgate webhooks', () => {
     ['an unknown field to clear', ['update', 'x', '--clear', 'constructor'], 'takes one of only-tags'],
     ['to enable and disable at once', ['update', 'x', '--enable', '--disable'], 'exclude each other'],
   ])('rejects %s', async (_what, words, rule) => {
-    const ended = await stage.tollgate.runInProcess('webhooks', ...words);
+    const ended = await stage.tollgate.run(['webhooks', ...words]);
     expect(ended).toMatchObject({ code: 64, stderr: expect.stringContaining(rule) });
   });
 

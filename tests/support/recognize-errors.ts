@@ -7,7 +7,9 @@ import { types } from 'node:util';
 Object.defineProperty(Error, Symbol.hasInstance, {
   configurable: true,
   value(this: unknown, value: unknown): boolean {
-    if (this === Error && types.isNativeError(value)) return true;
+    // TypeError, which `fetch` rejects with, inherits this.
+    if (types.isNativeError(value) && (this === Error || (this === TypeError && value.name === 'TypeError')))
+      return true;
     return Function.prototype[Symbol.hasInstance].call(this, value);
   },
 });

@@ -97,19 +97,18 @@ export class Administrator {
     return this.#environment;
   }
 
-  /** Whatever the exit code is. */
+  /** Whatever the exit code is. In a process only where the command or an option needs one. */
   run(words: readonly string[], options: RunOptions = {}): Promise<EndedCommand> {
-    return runTollgate(words, { ...options, environment: { ...this.#environment, ...options.environment } });
-  }
-
-  /** Whatever the exit code is. Standard input is that of the tests. */
-  runInProcess(...words: readonly string[]): Promise<EndedCommand> {
-    return runInProcess(words, this.#environment);
+    const { environment: given, input, ...ofProcess } = options;
+    const environment = { ...this.#environment, ...given };
+    if (words.includes('-') || Object.keys(ofProcess).length > 0)
+      return runTollgate(words, { ...options, environment });
+    return runInProcess(words, environment, input);
   }
 
   /** What it wrote to standard output, which must be all that there is to say. */
   async text(...words: readonly string[]): Promise<string> {
-    const { code, stdout, stderr } = await this.runInProcess(...words);
+    const { code, stdout, stderr } = await this.run(words);
     if (code !== 0) throw new Error(`tollgate ${words.join(' ')} ended with ${code}: ${stderr}`);
     return stdout;
   }

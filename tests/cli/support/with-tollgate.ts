@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from '@jest/globals';
 import type { Admin } from '../../support/admin.ts';
-import { type Fleet, startFleet } from '../../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../../support/fleet.ts';
+import type { RunningGateway } from '../../support/gateway.ts';
 import { Administrator } from './run-tollgate.ts';
 
 /** A gateway, and what a test of the command needs beside it. */
@@ -17,13 +18,13 @@ export interface Stage {
   readonly directory: string;
 }
 
-/** Gives the tests of the calling file one gateway in a process, with these settings, and removes it after them. */
+/** Gives the tests of the calling file one gateway, with these settings, and removes it after them. */
 export function withTollgate(settings: Readonly<Record<string, string>> = {}): Stage {
   const stage: Partial<{ -readonly [Part in keyof Stage]: Stage[Part] }> = {};
-  let fleet: Fleet | undefined;
+  let fleet: Fleet<RunningGateway> | undefined;
   beforeAll(async () => {
     stage.directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
-    fleet = await startFleet(1, settings);
+    fleet = await startInProcessFleet(1, settings);
     stage.url = fleet.replicas[0]?.url ?? '';
     stage.admin = fleet.admin;
     stage.tollgate = new Administrator(stage.url);
