@@ -77,7 +77,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     settings.configFile === null ? undefined : await configurationIn(settings.configFile, settings.pathCase);
   const stores = await wireStores(context, vault);
   const changes = wireChanges(context, stores);
-  const { usage, streams, ...tasks } = wireRecordTasks(context, {
+  const { usage, streams, delivering, ...tasks } = wireRecordTasks(context, {
     ...{ ...secrets, stores, changes, desired },
   });
   const { records, readiness } = stores;
@@ -98,7 +98,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   });
 
   const registry = metricsRegistry(shared.observers, {
-    ...{ ...stores, ...proxied, usage, changes, keys, connectionLimits },
+    ...{ ...stores, ...proxied, usage, changes, keys, connectionLimits, delivering, clock },
     backendConnections: settings.backendConnections,
     version: gatewayVersion(),
   });

@@ -30,6 +30,7 @@ export const AUDIT_ACTIONS = [
   'webhook.resend',
   'job.create',
   'job.cancel',
+  'config.apply',
   'request.deny',
 ] as const;
 
@@ -37,7 +38,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** The record or operation that an action was about. */
 export interface AuditTarget {
-  readonly type: 'key' | 'plan' | 'token' | 'webhook' | 'job' | 'operation';
+  readonly type: 'key' | 'plan' | 'token' | 'webhook' | 'job' | 'configuration' | 'operation';
   readonly id: string;
   /** The name after the action, or before a deletion. Null if it has none. */
   readonly name: string | null;

@@ -20,6 +20,9 @@ export interface EventTypeRow {
 
 const TEXT = { type: 'string' };
 const TEXT_OR_NULL = { type: ['string', 'null'] };
+const COUNT = { type: 'integer', minimum: 0 };
+const INSTANT = { type: 'string', format: 'date-time' };
+const TEXTS = { type: 'array', items: TEXT };
 
 function dataOf(
   properties: Readonly<Record<string, DataSchema>>,
@@ -52,6 +55,13 @@ const CHANGE = {
   ),
 };
 
+/** A key that expires. */
+const EXPIRY = dataOf({ expiresAt: INSTANT, name: TEXT, externalId: TEXT_OR_NULL, tags: TEXTS });
+const DEGRADATION = dataOf({
+  since: { ...INSTANT, description: 'Since when limits were decided without Redis.' },
+  mode: { type: 'string', enum: ['local', 'open', 'closed'] },
+});
+
 function keyChange(when: string): EventTypeRow {
   return { subject: 'consumerApiKeyId', when, scope: 'keys:read', data: CHANGE };
 }
@@ -75,6 +85,18 @@ export const EVENT_TYPES = {
   'tollgate.key.deleted': keyChange('A key was deleted.'),
   'tollgate.key.rotated': keyChange('A key was given another secret.'),
   'tollgate.key.rotation_ended': keyChange('Only one of the two secrets of a key is valid any more.'),
+  'tollgate.key.expiring': {
+    subject: 'consumerApiKeyId',
+    when: '7 days and 1 day before a key expires, once each.',
+    scope: 'keys:read',
+    data: EXPIRY,
+  },
+  'tollgate.key.expired': {
+    subject: 'consumerApiKeyId',
+    when: 'A key has expired.',
+    scope: 'keys:read',
+    data: EXPIRY,
+  },
   'tollgate.limit.reset': keyChange('Counters of a key were set to zero.'),
   'tollgate.limit.granted': keyChange('A key was granted additional units.'),
   'tollgate.plan.created': planChange('A plan was created.'),
@@ -91,6 +113,35 @@ export const EVENT_TYPES = {
   'tollgate.webhook.disabled': webhookChange(
     'A webhook was disabled because its endpoint is gone or has failed for 5 days.',
   ),
+  'tollgate.config.applied': {
+    subject: 'owner of the configuration',
+    when: 'A configuration was applied that changed something. Each change has an event as well.',
+    scope: 'audit:read',
+    data: CHANGE,
+  },
+  'tollgate.usage.hour': {
+    subject: 'externalId of the key, otherwise consumerApiKeyId',
+    when: 'An hour is complete, for each key that was used in it, and once more for usage that came later.',
+    scope: 'usage:read',
+    data: dataOf({
+      ...{ consumerApiKeyId: TEXT, from: INSTANT, to: INSTANT },
+      ...{ requests: COUNT, successful: COUNT, failed: COUNT, rateLimited: COUNT },
+      units: { ...COUNT, description: 'What the allowed requests cost together.' },
+      ...{ bytesIn: COUNT, bytesOut: COUNT },
+    }),
+  },
+  'tollgate.gateway.degraded': {
+    subject: 'replicaId',
+    when: 'A replica begins to decide limits without Redis.',
+    scope: 'audit:read',
+    data: DEGRADATION,
+  },
+  'tollgate.gateway.recovered': {
+    subject: 'replicaId',
+    when: 'A replica decides limits with Redis again.',
+    scope: 'audit:read',
+    data: DEGRADATION,
+  },
   'tollgate.webhook.test': {
     subject: 'webhookId',
     when: 'An administrator tests a webhook. Only this webhook gets it, whatever its events are.',
@@ -102,7 +153,7 @@ export const EVENT_TYPES = {
 export type EventType = keyof typeof EVENT_TYPES;
 
 /** The events that a batch may hold: many at once, each small. */
-export const BATCHED_TYPE = 'tollgate.usage.hour';
+export const BATCHED_TYPE: EventType = 'tollgate.usage.hour';
 
 /** Only sent to the webhook that is tested. */
 export const TEST_TYPE: EventType = 'tollgate.webhook.test';

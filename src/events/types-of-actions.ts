@@ -29,5 +29,6 @@ export const TYPES_OF_ACTIONS: Readonly<Record<AuditAction, EventType | null>> =
   'webhook.resend': null,
   'job.create': null,
   'job.cancel': null,
+  'config.apply': 'tollgate.config.applied',
   'request.deny': null,
 };

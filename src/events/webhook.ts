@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { AuditTarget } from '../audit/audit-entry.ts';
 import type { Subscription } from './event-patterns.ts';
+import { isoSeconds } from './outbox-event.ts';
 
 /** Why the gateway disabled a webhook: its endpoint responded with 410, or failed for days. */
 export type DisabledReason = 'gone' | 'failing';
@@ -63,7 +64,7 @@ export function auditedWebhook(webhook: Webhook): Readonly<Record<string, unknow
   return {
     ...{ url: shownUrl(url), events, onlyTags, description, enabled, batch, headers: headerNames },
     ...{ secretHint, disabledReason, externalId, managedBy },
-    previousValidUntil: untilMs === null ? null : new Date(untilMs).toISOString().replace('.000Z', 'Z'),
+    previousValidUntil: untilMs === null ? null : isoSeconds(untilMs),
   };
 }
 

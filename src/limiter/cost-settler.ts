@@ -15,6 +15,11 @@ export interface SettlementCounts {
 
 const COST = /^\d{1,15}$/;
 
+/** The units in the value of `Tollgate-Cost`; undefined if there is none, or no valid one. */
+export function reportedUnits(reported: string | undefined): number | undefined {
+  return reported !== undefined && COST.test(reported) ? Number(reported) : undefined;
+}
+
 /**
  * Settles costs that only the backend knows. Such a request was decided with a reserve; the difference is added to the windows in which the
  * request was counted, or subtracted from them, if they are still open. Each request is settled once, in the background.
@@ -42,12 +47,13 @@ export class CostSettler {
    * `Tollgate-Cost`, undefined if the backend sent none.
    */
   settle(subject: LimitSubject, decision: CountedDecision, reported: string | undefined): void {
+    const units = reportedUnits(reported);
     if (reported === undefined) {
       this.#counts.missing += 1;
-    } else if (!COST.test(reported)) {
+    } else if (units === undefined) {
       this.#counts.malformed += 1;
     } else {
-      const pending = this.#settle(subject, decision, Number(reported) - subject.cost);
+      const pending = this.#settle(subject, decision, units - subject.cost);
       this.#pending.add(pending);
       void pending.then(() => this.#pending.delete(pending));
     }

@@ -49,6 +49,8 @@ export class Exchange {
   decision: LimitDecision | undefined = undefined;
   /** The subject of a decision with a reserved cost, because only the backend knows the real one. */
   reserved: LimitSubject | undefined = undefined;
+  /** What the request costs if it is allowed, before its backend reports another cost. */
+  units = 1;
   /** The request's cost as the backend reported it, not parsed yet. */
   reportedCost: string | undefined = undefined;
   /** Why the request will not be forwarded although it is authenticated. */

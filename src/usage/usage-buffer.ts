@@ -30,6 +30,8 @@ export interface CompletedRequest {
   readonly rateLimited: boolean;
   /** Windows in shadow mode that would have rejected it. */
   readonly shadowLimited: number;
+  /** What it cost; 0 if it was not allowed. */
+  readonly units: number;
   /** Milliseconds from the request's start to the response's close; null when it was not forwarded. */
   readonly responseTimeMs: number | null;
   /** Bytes of the request's body that went to the backend, and of the response's body that came from it. */
@@ -156,6 +158,7 @@ export class UsageBuffer implements UsageRecorder {
     added.clientErrors = request.status >= 400 && request.status < 500 ? 1 : 0;
     added.serverErrors = request.status >= 500 ? 1 : 0;
     added.shadowLimited = request.shadowLimited;
+    added.units = request.units;
     return added;
   }
 

@@ -22,6 +22,8 @@ export interface Counts {
   serverErrors: number;
   /** Windows in shadow mode that would have rejected a request. */
   shadowLimited: number;
+  /** What the allowed ones cost together. Kept by hour only, while events of usage are heard. */
+  units: number;
 }
 
 /**
@@ -73,6 +75,7 @@ export function noCounts(): Counts {
     clientErrors: 0,
     serverErrors: 0,
     shadowLimited: 0,
+    units: 0,
   };
 }
 
@@ -99,6 +102,7 @@ export function addCounts(to: Counts, added: Readonly<Counts>): void {
   to.clientErrors += added.clientErrors;
   to.serverErrors += added.serverErrors;
   to.shadowLimited += added.shadowLimited;
+  to.units += added.units;
 }
 
 /** Adds under a name, without a cap. */

@@ -44,6 +44,7 @@ function completed(number: number, keyIds: readonly string[]): CompletedRequest 
     successful: number % 10 !== 0,
     rateLimited: false,
     shadowLimited: 0,
+    units: 1,
     responseTimeMs: 12.5,
     bytesIn: 0,
     bytesOut: 932,

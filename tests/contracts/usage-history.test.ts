@@ -121,6 +121,7 @@ describe.each([
       clientErrors: 3,
       serverErrors: 1,
       shadowLimited: 4,
+      units: 9,
     };
     const slice: UsageSlice = {
       ...sliceOf(keyId),

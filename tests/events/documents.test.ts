@@ -46,6 +46,8 @@ describe('the events of the management interface', () => {
     await post(`/consumer-api-key/${id}/limits/grant`, { requests: 5 });
     await remove(`/consumer-api-key/${id}`);
     await remove(`/rate-limit/${rateLimitId}`);
+    const config = { plans: [{ rateLimitId: 'applied', limit: 10, period: 'hour' }] };
+    await post('/tollgate/config/apply', { config, owner: 'documents' });
     const { adminTokenId } = await management.createToken();
     await management.send('patch', `/tollgate/admin-token/${adminTokenId}`, { name: 'changed' }).expect(200);
     await post(`/tollgate/admin-token/${adminTokenId}/rotate`, { graceSeconds: 0 });

@@ -74,7 +74,7 @@ describe('a pattern', () => {
   it('needs the scopes of all types that it selects', () => {
     expect(scopesOf(['tollgate.key.*'])).toEqual(['keys:read']);
     expect(scopesOf(['tollgate.admin_token.*'])).toEqual(['audit:read']);
-    expect(scopesOf(['*']).toSorted()).toEqual(['audit:read', 'keys:read']);
+    expect(scopesOf(['*']).toSorted()).toEqual(['audit:read', 'keys:read', 'usage:read']);
   });
 
   it('never hears a type whose scope it does not need', () => {

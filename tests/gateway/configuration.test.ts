@@ -101,9 +101,15 @@ describe('a configuration that one replica applies', () => {
     const after = await apply(replica(0), { owner, prune: true, config: configOf('after') });
     expect(after.body.summary).toEqual({ create: 2, update: 0, delete: 2, unchanged: 0 });
     for (const { url } of fleet.replicas) expect(await statusOf(url, secret)).toBe(200);
-    const { body } = await send(replica(1), 'GET', '/tollgate/audit-log?limit=4');
+    const { body } = await send(replica(1), 'GET', '/tollgate/audit-log?limit=5');
     const actions = body.entries.map(({ action }: { action: string }) => action);
-    expect(actions.toReversed()).toEqual(['plan.create', 'key.delete', 'key.create', 'plan.delete']);
+    expect(actions.toReversed()).toEqual([
+      'plan.create',
+      'key.delete',
+      'key.create',
+      'plan.delete',
+      'config.apply',
+    ]);
     const found = await send(replica(1), 'POST', '/api-keys/find', { secret });
     expect(found.body).toMatchObject({ externalId: 'after', rateLimitId: 'after-plan' });
   });

@@ -46,6 +46,7 @@ describe('a cost that the backend reports', () => {
     expect(remaining(got)).toBe('95');
     expect(got).not.toMatch(/tollgate-cost/i);
     await until(() => stage.gateway.recorded.length === 1);
+    expect(stage.gateway.recorded[0]?.units).toBe(rest === 0 ? 500 : 100 - rest);
     await stage.gateway.costSettler.stop();
     expect(stage.gateway.costSettler.counts).toMatchObject({ settled: 1, missing: 0, malformed: 0 });
     if (rest === 0) expect(await use(withHead(), 'GET /other')).toMatch(/^HTTP\/1\.1 429 /);
@@ -62,6 +63,7 @@ describe('a cost that the backend reports', () => {
     await stage.gateway.change({ plan: planOf({ limit: 100, costs }) });
     await use(response);
     await until(() => stage.gateway.recorded.length === 1);
+    expect(stage.gateway.recorded[0]?.units).toBe(5);
     expect(await left()).toBe(94);
     expect(stage.gateway.costSettler.counts).toMatchObject({ settled: 0, [result]: 1 });
   });

@@ -87,6 +87,8 @@ describe('a key under several limits', () => {
     await use('GET /a');
     expect(statusOf(await use('GET /a'))).toBe(429);
     expect(statusOf(await use('GET /ping'))).toBe(200);
+    await until(() => stage.gateway.recorded.length === 9);
+    expect(stage.gateway.recorded.map(({ units }) => units)).toEqual([6, 1, 0, 0, 1, 1, 1, 0, 0]);
   });
 
   it('has a window for each customer, and one for those without a valid name', async () => {

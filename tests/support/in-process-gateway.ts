@@ -117,7 +117,7 @@ export class InProcessGateway {
     const stores = { records: parts.records, counting: this.counting };
     const changes = await this.#changes();
     const secrets = { vault: this.#vault, rootTokens: this.#rootTokens };
-    const events = wireEvents(this.#context, { ...stores, ...secrets });
+    const events = wireEvents(this.#context, { ...stores, ...secrets, usage: parts.usage });
     const { webhooks } = events;
     const { jobs, startJobs } = wireJobs(this.#context, { ...stores, ...secrets, ...changes });
     this.#startJobs = startJobs;

@@ -27,6 +27,7 @@ const UNIFORM: fc.Arbitrary<UniformUsage> = fc.record({
     clientErrors: NUMBER,
     serverErrors: NUMBER,
     shadowLimited: NUMBER,
+    units: NUMBER,
   }),
 });
 
@@ -44,10 +45,22 @@ describe('usage as Redis keeps it', () => {
     );
   });
 
+  it('has units of 1 for each allowed request in a line of a version that knows none', () => {
+    const [slice] = slicesOfTexts(['\nkkey_one\t20000\tplan\t1728000000\nh7 6 5 4 3 2 1\t480000']);
+    expect(slice?.hours.get(480_000)).toMatchObject({ requests: 7, rateLimited: 1, units: 6 });
+  });
+
   it('counts what it knows of a line to which a later version adds numbers', () => {
-    const [slice] = slicesOfTexts(['\nkkey_one\t20000\tplan\t1728000000\nh7 6 5 4 3 2 1 1 1 1 999\t480000']);
-    expect(slice?.hours.get(480_000)).toMatchObject({ requests: 7, successful: 6, shadowLimited: 1 });
-    const line = '\nkkey_one\t20000\tplan\t1728000000\t480000\t7 6 5 4 3 2 1 1 1 1 999\t/a\tc';
+    const [slice] = slicesOfTexts([
+      '\nkkey_one\t20000\tplan\t1728000000\nh7 6 5 4 3 2 1 1 1 1 10 999\t480000',
+    ]);
+    expect(slice?.hours.get(480_000)).toMatchObject({
+      requests: 7,
+      successful: 6,
+      shadowLimited: 1,
+      units: 9,
+    });
+    const line = '\nkkey_one\t20000\tplan\t1728000000\t480000\t7 6 5 4 3 2 1 1 1 1 10 999\t/a\tc';
     expect(slicesOfTexts([line])[0]?.customers.get('c')).toMatchObject({ requests: 7, shadowLimited: 1 });
   });
 });

@@ -1,16 +1,19 @@
 import type { AuditLog } from '../../audit/audit-log.ts';
+import type { Backlog } from '../../events/delivery/delivery.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import type { KeyRevalidator } from '../../keys/cache/key-revalidator.ts';
 import type { CostSettler } from '../../limiter/cost-settler.ts';
 import type { Readiness } from '../../observability/readiness.ts';
 import { counter, gauge, type Reading } from '../../observability/reading.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
 import type { ConnectionLimit } from '../../server/connections/connection-limit.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import type { ClientLimits } from '../client-limits.ts';
 import type { Counting } from '../stores/counting.ts';
 import type { RecordChangePaths } from '../wiring/wire-changes.ts';
+import type { WiredEvents } from '../wiring/wire-events.ts';
 import { backendReadings } from './backend-readings.ts';
 import { sharedLimiterReadings } from './limiter-readings.ts';
 import { usageReadings } from './usage-readings.ts';
@@ -24,6 +27,8 @@ export interface MeasuredParts {
   readonly usage: Usage;
   readonly changes: Pick<RecordChangePaths, 'waiting'>;
   readonly proxy: ProxiedSide;
+  readonly delivering: WiredEvents['delivering'];
+  readonly clock: Clock;
   readonly readiness: Readiness;
   readonly records: { readonly audit: Pick<AuditLog, 'lastHead'> };
   /** The version of this gateway. */
@@ -43,6 +48,7 @@ export function gatewayReadings(parts: MeasuredParts): readonly Reading[] {
       () => Object.entries(costSettler.counts).map(([result, value]) => [{ result }, value] as const),
     ),
     ...changeReadings(parts),
+    ...webhookReadings(parts),
     ...keyReadings(parts),
     ...usageReadings(() => usage.stats),
     ...clientReadings(parts.connectionLimits),
@@ -63,6 +69,34 @@ function changeReadings({ changes: { waiting } }: MeasuredParts): readonly Readi
       ),
       ofWorkers: 'max',
     },
+  ];
+}
+
+/** No values but attempts where another replica delivers. */
+function webhookReadings({ delivering: { deliverer, task }, clock }: MeasuredParts): readonly Reading[] {
+  const ofBacklog = (name: string, help: string, numberOf: (backlog: Backlog) => number): Reading => ({
+    ...gauge(name, help, () => (task.backlog === undefined ? [] : [[{}, numberOf(task.backlog)]])),
+    ofWorkers: 'max',
+  });
+  return [
+    counter('tollgate_webhook_attempts_total', 'Requests to webhooks by outcome: succeeded or failed.', () =>
+      Object.entries(deliverer.attempts).map(([outcome, value]) => [{ outcome }, value] as const),
+    ),
+    ofBacklog(
+      'tollgate_webhook_deliveries_pending',
+      'Deliveries to webhooks that are to be made or tried again, as Postgres counts them; 10000 at most.',
+      ({ pending }) => pending,
+    ),
+    ofBacklog(
+      'tollgate_webhook_oldest_pending_seconds',
+      'How long the oldest of the pending deliveries that are counted has waited.',
+      ({ oldestAtMs }) => (oldestAtMs === null ? 0 : Math.max(0, clock.nowMs() - oldestAtMs) / 1000),
+    ),
+    ofBacklog(
+      'tollgate_webhooks_disabled',
+      'Webhooks that the gateway disabled because their endpoints are gone or have failed for days.',
+      ({ disabled }) => disabled,
+    ),
   ];
 }
 

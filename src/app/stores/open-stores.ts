@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { ChainSecrets } from '../../audit/audit-chain.ts';
+import type { DegradationEvents } from '../../events/degradation-events.ts';
 import { type CircuitState, guardRateLimiter } from '../../limiter/guards/guarded-rate-limiter.ts';
 import { ReadinessFault } from '../../observability/readiness.ts';
 import { LogThrottle } from '../../platform/log-throttle.ts';
@@ -13,6 +14,9 @@ import { type OpenRedis, openRedis } from '../../storage/redis/open-redis.ts';
 import type { RedisAddress } from '../../storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../storage/redis/usage/redis-live-usage.ts';
 import { type Counting, countInProcess } from './counting.ts';
+
+/** What notices when Redis does not decide any more, and when it does again. */
+type DegradationWatch = Pick<DegradationEvents, 'begin' | 'end'>;
 
 /** Where the embedded Postgres keeps its files. */
 export function recordsDirectory({ dataDir }: Pick<RecordSettings, 'dataDir'>): string {
@@ -52,16 +56,26 @@ export async function openRecordStore(
 }
 
 /** Opens the store that counts requests. Connects to Redis in the background, so that a gateway starts without it, too. */
-export function openCounting(settings: Settings, platform: Platform): Counting {
+export function openCounting(
+  settings: Settings,
+  platform: Platform,
+  watchOf: (replicaId: string) => DegradationWatch,
+): Counting {
   const { redisUrl } = settings;
-  return redisUrl === null ? countInProcess(platform) : countInRedis(redisUrl, settings, platform);
+  if (redisUrl === null) return countInProcess(platform);
+  const replicaId = platform.random.bytes(12).toString('base64url');
+  return countInRedis(redisUrl, settings, { ...platform, replicaId, watch: watchOf(replicaId) });
 }
 
-function countInRedis(address: RedisAddress, settings: Settings, platform: Platform): Counting {
-  const { clock, random, log } = platform;
+function countInRedis(
+  address: RedisAddress,
+  settings: Settings,
+  platform: Platform & { readonly replicaId: string; readonly watch: DegradationWatch },
+): Counting {
+  const { clock, random, log, watch } = platform;
   const redis = openRedis(
     { address, mode: settings.redisMode, timeoutMs: settings.redisTimeoutMs },
-    { ...platform, replicaId: random.bytes(12).toString('base64url') },
+    platform,
   );
   const liveReplicas = () => redis.replicas.liveReplicas;
   const guarded = guardRateLimiter(redis.limiter, {
@@ -71,7 +85,7 @@ function countInRedis(address: RedisAddress, settings: Settings, platform: Platf
     mode: settings.limiterFailureMode,
     liveReplicas,
     counters: redis.counters,
-    onCircuitChange: logCircuit(settings.limiterFailureMode, log),
+    onCircuitChange: noteCircuit(settings.limiterFailureMode, log, watch),
   });
   return {
     limiter: guarded.limiter,
@@ -91,10 +105,11 @@ function countInRedis(address: RedisAddress, settings: Settings, platform: Platf
   };
 }
 
-/** Logs one line when the circuit opens and one when it closes. Its trials are logged at level debug. */
-function logCircuit(
+/** Logs one line when the circuit opens and one when it closes, and tells the watch. Its trials are logged at level debug. */
+function noteCircuit(
   mode: Settings['limiterFailureMode'],
   log: Platform['log'],
+  watch: DegradationWatch,
 ): (state: CircuitState) => void {
   let isOpen = false;
   return (state) => {
@@ -102,6 +117,8 @@ function logCircuit(
     else if (state === 'closed' && isOpen) log.info('Redis decides again');
     else log.debug({ state }, 'the circuit to Redis changed');
     isOpen = state !== 'closed';
+    if (state === 'open') watch.begin();
+    else if (state === 'closed') watch.end();
   };
 }
 

@@ -3,25 +3,46 @@ import { Deliverer } from '../../events/delivery/deliverer.ts';
 import { DeliveryTask } from '../../events/delivery/delivery-task.ts';
 import { DeliverySender, resolveName } from '../../events/delivery/send-delivery.ts';
 import { EventStreams } from '../../events/stream/event-streams.ts';
+import { TimedEvents } from '../../events/timed/timed-events.ts';
 import { WebhookService } from '../../events/webhook-service.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
+import { idMaker } from '../../platform/id-maker.ts';
 import { PostgresEventReader } from '../../storage/postgres/events/postgres-event-reader.ts';
+import { PostgresTimedEvents } from '../../storage/postgres/events/postgres-timed-events.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
+import type { Usage } from '../../usage/create-usage.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
+import type { Counting } from '../stores/counting.ts';
+import { usageSeries } from './wire-usage.ts';
 
 /** Events as the rest of the replica uses them. */
 export interface WiredEvents {
   readonly webhooks: WebhookService;
   readonly streams: EventStreams;
+  /** For metrics. */
+  readonly delivering: {
+    readonly deliverer: Pick<Deliverer, 'attempts'>;
+    readonly task: Pick<DeliveryTask, 'backlog'>;
+  };
   /** Call it once the tables exist. */
   readonly startDelivering: () => void;
 }
 
-/** Builds webhooks and their deliveries. */
+/** What events are made of. */
+export interface EventParts {
+  readonly records: Records;
+  readonly counting: Pick<Counting, 'shared'>;
+  readonly usage: Pick<Usage, 'pending'>;
+  readonly vault: SecretVault;
+}
+
+/** Builds webhooks, their deliveries, and what makes events without a change. */
 export function wireEvents(
-  { settings, platform, shutdown }: ReplicaContext,
-  { records, vault }: { readonly records: Records; readonly vault: SecretVault },
+  context: ReplicaContext,
+  { records, counting, usage, vault }: EventParts,
 ): WiredEvents {
+  const { settings, platform, shutdown } = context;
+  const series = usageSeries(context, { records, counting, usage });
   const { clock, random, log } = platform;
   const { eventsSource: source } = settings;
   const rules = { allowHttp: settings.webhookAllowHttp, allowedNetworks: settings.webhookAllowedNetworks };
@@ -29,10 +50,15 @@ export function wireEvents(
   const { webhooks: repository, deliveries: queue, unitOfWork } = records;
   const sender = new DeliverySender(policy, clock);
   const deliverer = new Deliverer({ queue, repository, sender, vault, source, clock, random, log });
-  const task = new DeliveryTask(deliverer, { log, monotonicMs: () => clock.monotonicMs() });
+  const timed = new TimedEvents({
+    store: new PostgresTimedEvents(records.db),
+    usageCompleteUntilMs: () => series.completeUntilMs(),
+    makeId: idMaker('', clock, random),
+  });
+  const task = new DeliveryTask({ deliverer, timed, log, monotonicMs: () => clock.monotonicMs() });
   shutdown.add('deliveries to webhooks', CLOSE_DEADLINE_MS, () => task.stop());
   const wake = (): void => void unitOfWork.afterCommit(async () => task.wake());
   const webhooks = new WebhookService({ repository, policy, vault, source, clock, random, wake });
   const streams = new EventStreams({ reader: new PostgresEventReader(records.db), source, clock });
-  return { webhooks, streams, startDelivering: () => task.start() };
+  return { webhooks, streams, delivering: { deliverer, task }, startDelivering: () => task.start() };
 }

@@ -25,15 +25,14 @@ import { PlanService } from '../../plans/plan-service.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
-import { PostgresSeriesStore } from '../../storage/postgres/usage/postgres-series-store.ts';
 import type { Usage } from '../../usage/create-usage.ts';
-import { UsageSeries } from '../../usage/series/usage-series.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 import type { RequestObservers } from '../request-observers.ts';
 import type { Counting } from '../stores/counting.ts';
 import type { RecordChangePaths } from './wire-changes.ts';
 import { createSealer } from './wire-configurations.ts';
 import { wireIdempotency } from './wire-idempotency.ts';
+import { usageSeries } from './wire-usage.ts';
 
 /** The same path from the source of a clone, in the image and in an installed package, where this file is under `dist/app/wiring`. */
 export const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../../dist/console');
@@ -122,13 +121,7 @@ function managementServices(context: ReplicaContext, parts: ManagementParts): Ma
     }),
     counters: counting.counters,
     usage: usage.reader,
-    series: new UsageSeries({
-      store: new PostgresSeriesStore(records.db),
-      clock,
-      retentionDays: settings.usageRetentionDays,
-      pending: usage.pending,
-      outages: () => counting.shared?.redis.replicas.outages ?? [],
-    }),
+    series: usageSeries(context, { records, counting, usage }),
     tokens: new AdminTokenService({ repository: records.adminTokens, vault, clock, random }),
     audit: records.audit,
     system,

@@ -21,7 +21,7 @@ export interface RecordTaskParts extends Sealing {
 }
 
 /** The tasks that other parts of the replica use. */
-export interface RecordTasks extends Pick<WiredEvents, 'webhooks' | 'streams'>, Pick<WiredJobs, 'jobs'> {
+export interface RecordTasks extends Pick<WiredEvents, 'webhooks' | 'streams' | 'delivering'>, Pick<WiredJobs, 'jobs'> {
   readonly usage: Usage;
   readonly configurations: DesiredStateService;
 }
@@ -33,7 +33,9 @@ export function wireRecordTasks(
 ): RecordTasks {
   const usage = wireUsage(context, stores, redactor);
   const audit = wireAudit(context, stores);
-  const { webhooks, streams, startDelivering } = wireEvents(context, { ...stores, ...sealing });
+  const { webhooks, streams, delivering, startDelivering } = wireEvents(context, {
+    ...{ ...stores, ...sealing, usage },
+  });
   const { versions } = changes;
   const { jobs, startJobs } = wireJobs(context, { ...stores, ...sealing, versions });
   const configurations = wireConfigurations(context, stores, { ...sealing, versions, webhooks });
@@ -47,5 +49,5 @@ export function wireRecordTasks(
       startJobs();
     },
   });
-  return { usage, configurations, jobs, webhooks, streams };
+  return { usage, configurations, jobs, webhooks, streams, delivering };
 }

@@ -1,6 +1,8 @@
+import { DegradationEvents } from '../../events/degradation-events.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { Readiness } from '../../observability/readiness.ts';
 import { ReadinessWatch } from '../../observability/readiness-watch.ts';
+import { idMaker } from '../../platform/id-maker.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { Counting } from '../stores/counting.ts';
@@ -16,13 +18,13 @@ export interface Stores {
 }
 
 /** Opens the stores and starts to watch them. Stores may be unavailable; only the embedded one must open, otherwise this rejects. */
-export async function wireStores(
-  { settings, platform, shutdown }: ReplicaContext,
-  vault: SecretVault,
-): Promise<Stores> {
+export async function wireStores(context: ReplicaContext, vault: SecretVault): Promise<Stores> {
+  const { settings, platform, shutdown } = context;
   const records = await openRecordStore(settings, platform, vault);
   shutdown.add('records', CLOSE_DEADLINE_MS, () => records.close());
-  const counting = openCounting(settings, platform);
+  const counting = openCounting(settings, platform, (replicaId) =>
+    watchDegradation(context, records, replicaId),
+  );
   shutdown.add('counting', CLOSE_DEADLINE_MS, () => counting.close());
 
   const preparation = new RecordsPreparation({ records, settings, vault, log: platform.log });
@@ -33,4 +35,17 @@ export async function wireStores(
   shutdown.add('readiness watch', CLOSE_DEADLINE_MS, () => watch.stop());
   watch.start();
   return { records, counting, preparation, readiness };
+}
+
+function watchDegradation(
+  { settings, platform, shutdown }: ReplicaContext,
+  { outbox }: Pick<Records, 'outbox'>,
+  replicaId: string,
+): DegradationEvents {
+  const { clock, random } = platform;
+  const mode = settings.limiterFailureMode;
+  const makeId = idMaker('deg_', clock, random);
+  const events = new DegradationEvents({ outbox, clock, makeId, replicaId, mode });
+  shutdown.add('events of degradation', CLOSE_DEADLINE_MS, () => events.stop());
+  return events;
 }

@@ -1,7 +1,11 @@
 import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
+import type { Records } from '../../storage/postgres/open-records.ts';
+import { PostgresSeriesStore } from '../../storage/postgres/usage/postgres-series-store.ts';
 import { PostgresUsageHistory } from '../../storage/postgres/usage/postgres-usage-history.ts';
 import { createUsage, type Usage } from '../../usage/create-usage.ts';
+import { UsageSeries } from '../../usage/series/usage-series.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
+import type { Counting } from '../stores/counting.ts';
 import type { Stores } from './wire-stores.ts';
 
 /** Starts the usage statistics. Old ones are pruned once the record store has its tables. */
@@ -24,4 +28,25 @@ export function wireUsage(
   });
   usage.start();
   return usage;
+}
+
+/** What usage over time is read from. */
+export interface SeriesParts {
+  readonly records: Pick<Records, 'db'>;
+  readonly counting: Pick<Counting, 'shared'>;
+  readonly usage: Pick<Usage, 'pending'>;
+}
+
+/** Builds what reads usage over time. */
+export function usageSeries(
+  { settings, platform }: Pick<ReplicaContext, 'settings' | 'platform'>,
+  { records, counting, usage }: SeriesParts,
+): UsageSeries {
+  return new UsageSeries({
+    store: new PostgresSeriesStore(records.db),
+    clock: platform.clock,
+    retentionDays: settings.usageRetentionDays,
+    pending: usage.pending,
+    outages: () => counting.shared?.redis.replicas.outages ?? [],
+  });
 }

@@ -3,11 +3,12 @@ import { StoreUnavailable } from '../../errors.ts';
 import { idMaker } from '../../platform/id-maker.ts';
 import type { DisabledReason, StoredWebhook } from '../webhook.ts';
 import type { WebhookRepository } from '../webhook-repository.ts';
+import type { Backlog } from './delivery.ts';
 import { EndpointDeliveries, type EndpointOptions } from './endpoint-deliveries.ts';
 import { makeDeliveries } from './make-deliveries.ts';
 
 /** What `Deliverer` is built from. */
-export interface DelivererOptions extends Omit<EndpointOptions, 'disable' | 'stopping'> {
+export interface DelivererOptions extends Omit<EndpointOptions, 'disable' | 'stopping' | 'onAttempt'> {
   readonly repository: Pick<WebhookRepository, 'update'>;
   /** `source` of all events. */
   readonly source: string;
@@ -17,15 +18,15 @@ export interface DelivererOptions extends Omit<EndpointOptions, 'disable' | 'sto
 const LEASE_MS = 15_000;
 const WEBHOOKS_AT_ONCE = 100;
 /** Pages of events for one webhook before the next webhook has its turn. */
-const PAGES_IN_A_TURN = 4;
+const PAGES_IN_A_TURN = 10;
 const DAY_MS = 86_400_000;
 const SUCCEEDED_KEPT_DAYS = 7;
 const FAILED_KEPT_DAYS = 30;
 /** A stream can be continued from events of this age. */
 const EVENTS_KEPT_DAYS = 7;
 
-/** What a run found. */
-export type RunResult = 'no webhooks' | 'another replica delivers' | 'delivering';
+/** What a run found; `behind`: there may be events that a webhook has not considered. */
+export type RunResult = 'no webhooks' | 'another replica delivers' | 'delivering' | 'behind';
 
 /**
  * Delivers events to webhooks. Of all replicas, the one that holds the lease does it. Each webhook has requests of its own under way: a
@@ -38,6 +39,8 @@ export class Deliverer {
   readonly #makeId: () => string;
   readonly #endpoints = new Map<string, EndpointDeliveries>();
   readonly #stopping = new AbortController();
+  /** Attempts of this process, by how they ended. */
+  readonly attempts = { succeeded: 0, failed: 0 };
   /** Whether it may have the lease. */
   #mayHold = false;
 
@@ -51,22 +54,26 @@ export class Deliverer {
   async run(): Promise<RunResult> {
     const { queue } = this.#options;
     const found = new Set<string>();
-    let isServing = false;
+    let result: RunResult = 'no webhooks';
     let page = await queue.served(undefined, WEBHOOKS_AT_ONCE);
     if (page.length > 0 && !(await this.#hold())) {
       this.#pauseAllBut(found);
       return 'another replica delivers';
     }
     while (page.length > 0) {
-      isServing = true;
       for (const stored of page) {
         if (stored.webhook.enabled) found.add(stored.webhook.id);
-        await this.#serve(stored);
+        if (await this.#serve(stored)) result = 'behind';
+        else if (result === 'no webhooks') result = 'delivering';
       }
       page = await queue.served(page.at(-1)?.webhook.id, WEBHOOKS_AT_ONCE);
     }
     this.#pauseAllBut(found);
-    return isServing ? 'delivering' : 'no webhooks';
+    return result;
+  }
+
+  backlog(): Promise<Backlog> {
+    return this.#options.queue.backlog();
   }
 
   /** Removes what is not needed any more. */
@@ -111,22 +118,29 @@ export class Deliverer {
     }
   }
 
-  async #serve(stored: StoredWebhook): Promise<void> {
+  /** Resolves with whether there may be more events to consider. */
+  async #serve(stored: StoredWebhook): Promise<boolean> {
     const { queue, source, clock } = this.#options;
     const { webhook } = stored;
-    for (let turn = 0; turn < PAGES_IN_A_TURN; turn += 1) {
+    let pages = 0;
+    for (; pages < PAGES_IN_A_TURN; pages += 1) {
       const making = { makeId: this.#makeId, source, nowMs: clock.nowMs() };
       const isMade = await queue.fanOut(webhook.id, (events) => makeDeliveries(webhook, events, making));
       if (!isMade) break;
     }
     if (webhook.enabled) await this.#endpointOf(stored).start(stored);
+    return pages === PAGES_IN_A_TURN;
   }
 
   #endpointOf({ webhook }: StoredWebhook): EndpointDeliveries {
     const present = this.#endpoints.get(webhook.id);
     if (present !== undefined) return present;
     const disable = (reason: DisabledReason) => this.#disable(webhook.id, reason);
-    const endpoint = new EndpointDeliveries({ ...this.#options, disable, stopping: this.#stopping.signal });
+    const onAttempt = (hasFailed: boolean) => {
+      this.attempts[hasFailed ? 'failed' : 'succeeded'] += 1;
+    };
+    const { signal: stopping } = this.#stopping;
+    const endpoint = new EndpointDeliveries({ ...this.#options, disable, onAttempt, stopping });
     this.#endpoints.set(webhook.id, endpoint);
     return endpoint;
   }

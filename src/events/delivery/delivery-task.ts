@@ -1,5 +1,7 @@
 import type { Logger } from '../../platform/logger.ts';
+import type { TimedEvents } from '../timed/timed-events.ts';
 import type { Deliverer } from './deliverer.ts';
+import type { Backlog } from './delivery.ts';
 
 /** The pauses between runs. Milliseconds. */
 const BUSY_PAUSE_MS = 1000;
@@ -7,27 +9,39 @@ const STANDBY_PAUSE_MS = 5000;
 /** Without a webhook: until a webhook that another replica made is noticed. */
 const IDLE_PAUSE_MS = 60_000;
 const TRIM_EVERY_MS = 3_600_000;
+/** How late an event that time brings about may be. */
+const TIMED_EVERY_MS = 20_000;
+const COUNT_EVERY_MS = 30_000;
 
-/** Runs a deliverer while there are webhooks; without one it looks for webhooks once a minute. Does not keep the process alive. */
+/** What `DeliveryTask` is built from. */
+export interface DeliveryTaskOptions {
+  readonly deliverer: Pick<Deliverer, 'run' | 'backlog' | 'trim' | 'stop'>;
+  readonly timed: Pick<TimedEvents, 'run'>;
+  readonly log: Logger;
+  readonly monotonicMs: () => number;
+}
+
+/**
+ * Makes the events that time brings about, and runs a deliverer while there are webhooks; without one it looks for webhooks and streams
+ * once a minute. Does not keep the process alive.
+ */
 export class DeliveryTask {
-  readonly #deliverer: Pick<Deliverer, 'run' | 'trim' | 'stop'>;
-  readonly #log: Logger;
-  readonly #monotonicMs: () => number;
+  readonly #options: DeliveryTaskOptions;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
+  /** For metrics; undefined while another replica delivers. */
+  backlog: Backlog | undefined;
+  #countedAtMs = Number.NEGATIVE_INFINITY;
   #isStarted = false;
   #isStopped = false;
   #isWoken = false;
   #isFailing = false;
   #trimmedAtMs = Number.NEGATIVE_INFINITY;
+  /** When no timed event was left; it is looked for some again later. */
+  #timedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(
-    deliverer: Pick<Deliverer, 'run' | 'trim' | 'stop'>,
-    { log, monotonicMs }: { readonly log: Logger; readonly monotonicMs: () => number },
-  ) {
-    this.#deliverer = deliverer;
-    this.#log = log;
-    this.#monotonicMs = monotonicMs;
+  constructor(options: DeliveryTaskOptions) {
+    this.#options = options;
   }
 
   /** Call it once the tables exist. */
@@ -49,7 +63,7 @@ export class DeliveryTask {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     await this.#running;
-    if (this.#isStarted) await this.#deliverer.stop();
+    if (this.#isStarted) await this.#options.deliverer.stop();
   }
 
   async #run(): Promise<void> {
@@ -62,19 +76,38 @@ export class DeliveryTask {
   }
 
   async #pauseAfterRun(): Promise<number> {
+    const { deliverer, monotonicMs, log } = this.#options;
     try {
-      const result = await this.#deliverer.run();
+      const result = await deliverer.run();
       this.#isFailing = false;
-      if (result === 'another replica delivers') return STANDBY_PAUSE_MS;
-      if (this.#monotonicMs() - this.#trimmedAtMs >= TRIM_EVERY_MS) {
-        this.#trimmedAtMs = this.#monotonicMs();
-        await this.#deliverer.trim();
+      if (result === 'another replica delivers') {
+        this.backlog = undefined;
+        return STANDBY_PAUSE_MS;
       }
+      if (this.backlog === undefined || monotonicMs() - this.#countedAtMs >= COUNT_EVERY_MS) {
+        this.#countedAtMs = monotonicMs();
+        this.backlog = await deliverer.backlog();
+      }
+      const hasMoreTimed = await this.#makeTimed();
+      if (monotonicMs() - this.#trimmedAtMs >= TRIM_EVERY_MS) {
+        this.#trimmedAtMs = monotonicMs();
+        await deliverer.trim();
+      }
+      if (hasMoreTimed || result === 'behind') return 0;
       return result === 'no webhooks' ? IDLE_PAUSE_MS : BUSY_PAUSE_MS;
     } catch (err) {
-      if (!this.#isFailing) this.#log.warn({ err }, 'events could not be delivered; it is tried again');
+      if (!this.#isFailing) log.warn({ err }, 'events could not be delivered; it is tried again');
       this.#isFailing = true;
       return STANDBY_PAUSE_MS;
     }
+  }
+
+  /** Resolves with whether there may be more to make. */
+  async #makeTimed(): Promise<boolean> {
+    const { timed, monotonicMs } = this.#options;
+    if (monotonicMs() - this.#timedAtMs < TIMED_EVERY_MS) return false;
+    const hasMore = await timed.run();
+    if (!hasMore) this.#timedAtMs = monotonicMs();
+    return hasMore;
   }
 }

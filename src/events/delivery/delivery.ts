@@ -56,6 +56,8 @@ export interface Delivery extends NewDelivery {
   readonly attempts: readonly Attempt[];
 }
 
+/** The most pending deliveries that are counted. */
+export const MOST_COUNTED = 10_000;
 /** The attempts of a delivery that are kept. */
 export const KEPT_ATTEMPTS = 20;
 
@@ -75,6 +77,16 @@ const SHAPE = /^dlv_[0-9A-HJKMNP-TV-Z]{26}$/;
 /** Whether a text has the form of a delivery's id. */
 export function isDeliveryId(text: string): boolean {
   return SHAPE.test(text);
+}
+
+/** What waits, and what is wrong. */
+export interface Backlog {
+  /** Deliveries that are to be made; `MOST_COUNTED` stands for at least so many. */
+  readonly pending: number;
+  /** When the oldest of them was made; null = there is none. Milliseconds since 1970. */
+  readonly oldestAtMs: number | null;
+  /** Webhooks that the gateway disabled. */
+  readonly disabled: number;
 }
 
 /** Where deliveries wait. Every method rejects with `StoreUnavailable`. */
@@ -98,6 +110,7 @@ export interface DeliveryQueue {
   note(delivery: Delivery, result: AttemptResult): Promise<void>;
   /** Sets or clears since when a webhook is failing, and resolves with the instant. Milliseconds since 1970. */
   noteHealth(webhookId: string, hasFailed: boolean, atMs: number): Promise<number | null>;
+  backlog(): Promise<Backlog>;
   /** Removes deliveries that ended long ago or whose webhook was deleted, and events that all webhooks have considered and no stream can ask for. */
   trim(limits: TrimLimits): Promise<void>;
 }

@@ -21,6 +21,8 @@ export interface EndpointOptions {
   readonly log: Logger;
   /** Disables the webhook. */
   readonly disable: (reason: DisabledReason) => Promise<void>;
+  /** Called after each attempt. */
+  readonly onAttempt: (hasFailed: boolean) => void;
   /** Ends the requests that are under way. */
   readonly stopping: AbortSignal;
 }
@@ -114,6 +116,7 @@ export class EndpointDeliveries {
     const { responseStatus, durationMs, fault } = outcome;
     const hasFailed = responseStatus === null || responseStatus < 200 || responseStatus > 299;
     this.#atOnce = hasFailed ? AT_ONCE_WHILE_FAILING : AT_ONCE;
+    this.#options.onAttempt(hasFailed);
     const attempt = { atMs, responseStatus, durationMs, fault };
     await queue.note(delivery, { attempt, atMs, ...this.#following(delivery, outcome, hasFailed) });
     const failingSinceMs = await queue.noteHealth(webhook.id, hasFailed, atMs);

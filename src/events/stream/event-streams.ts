@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { StoreUnavailable, TollgateError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { hears, type Subscription } from '../event-patterns.ts';
+import { BATCHED_TYPE } from '../event-types.ts';
 import { cloudEventText, type OutboxEvent } from '../outbox-event.ts';
 
 /** An event with its number in the outbox. */
@@ -11,8 +12,11 @@ export interface NumberedEvent extends OutboxEvent {
 
 /** The outbox as streams read it. Every method rejects with `StoreUnavailable`. */
 export interface EventReader {
-  /** From now on, and for 7 days, events are written even if there is no webhook. Resolves with the number of the last event. */
-  follow(): Promise<number>;
+  /**
+   * From now on, and for 7 days, events are written even if there is no webhook, those of usage only if they are heard. Resolves with the
+   * number of the last event.
+   */
+  follow(hearsUsage: boolean): Promise<number>;
   /** The events after one of them, at most `limit`, oldest first. */
   after(sequence: number, limit: number): Promise<readonly NumberedEvent[]>;
 }
@@ -56,7 +60,7 @@ export class EventStreams {
   async open(request: StreamRequest): Promise<AsyncIterable<string>> {
     if (this.#open >= MOST_STREAMS)
       throw new TollgateError('overloaded', 'Too many streams are open. Try again shortly.');
-    const lastEvent = await this.#options.reader.follow();
+    const lastEvent = await this.#options.reader.follow(hearsUsage(request));
     return this.#chunks(request, Math.min(request.afterSequence ?? lastEvent, lastEvent));
   }
 
@@ -100,13 +104,17 @@ export class EventStreams {
           : wanted.map((event) => messageOf(event, source)).join('');
       }
       if (nowMs - followedMs >= FOLLOW_AGAIN_MS) {
-        await reader.follow();
+        await reader.follow(hearsUsage(request));
         followedMs = nowMs;
       }
       if (events.length < EVENTS_AT_ONCE)
         await pause(POLL_MS, undefined, { signal, ref: false }).catch(() => {});
     }
   }
+}
+
+function hearsUsage({ events }: StreamRequest): boolean {
+  return hears({ events, onlyTags: [] }, { type: BATCHED_TYPE, tags: [] });
 }
 
 function isWanted(request: StreamRequest, event: NumberedEvent): boolean {

@@ -26,7 +26,7 @@ const ENTRY = named(
     target: named(
       'AuditTarget',
       objectOf({
-        type: { type: 'string', enum: ['key', 'plan', 'token', 'webhook', 'job', 'operation'] },
+        type: { type: 'string', enum: ['key', 'plan', 'token', 'webhook', 'job', 'configuration', 'operation'] },
         id: TEXT,
         name: orNull(TEXT),
       }),

@@ -136,6 +136,7 @@ function subjectOfPlan(
     customerId: limits.hasCustomerLimits ? customerOf(req.headers[customerIdHeader]) : '',
     mayRelease: limits.hasReportedCosts,
   };
+  exchange.units = cost.units;
   exchange.reserved = cost.isReported ? subject : undefined;
   return subject;
 }

@@ -1,6 +1,7 @@
 import { BackendError } from '../../backend/backend-error.ts';
 import { type ErrorCode, StoreUnavailable } from '../../errors.ts';
 import type { PreviousSecretUses } from '../../keys/secrets/previous-secret-uses.ts';
+import { reportedUnits } from '../../limiter/cost-settler.ts';
 import { customerOf, rejectingWindow, shadowRejectionsOf } from '../../limiter/request-limits.ts';
 import type { Outcome } from '../../observability/outcomes.ts';
 import { PathMatcher } from '../../paths/path-matcher.ts';
@@ -157,6 +158,7 @@ export function record(options: RecordOptions): Step {
       successful: isSuccessful(status, exchange.isSent),
       rateLimited: exchange.outcome === 'limited',
       shadowLimited: shadowLimitIdsOf(exchange.decision).length,
+      units: unitsOf(exchange),
       responseTimeMs: exchange.forwardedAtMs === null ? null : exchange.closedAtMs - exchange.startedAtMs,
       bytesIn: exchange.requestBody?.bytes ?? 0,
       bytesOut: exchange.bodyBytes,
@@ -171,6 +173,12 @@ export function record(options: RecordOptions): Step {
     else exchange.onClosed = take;
     exchange.next();
   };
+}
+
+/** What an allowed request cost: what the backend reported, otherwise what its plan says. */
+function unitsOf({ decision, units, reserved, reportedCost }: Exchange): number {
+  if (decision === undefined || decision.kind === 'limited') return 0;
+  return (reserved && reportedUnits(reportedCost)) ?? units;
 }
 
 /** Without patterns, an endpoint is a path as it was sent, and nothing else is made of it. */

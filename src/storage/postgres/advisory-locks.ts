@@ -7,4 +7,6 @@ export const ADVISORY_LOCKS = {
   migrations: 7_404_265_351,
   /** Applying configurations, one after the other. */
   configurations: 7_404_265_352,
+  /** Making events that time brings about. */
+  timedEvents: 7_404_265_353,
 } as const;

@@ -9,6 +9,7 @@ import type { SealedTokens } from '../../admins/rotate-admin-tokens.ts';
 import { AuditChain, type ChainSecrets } from '../../audit/audit-chain.ts';
 import type { AuditLog } from '../../audit/audit-log.ts';
 import type { DesiredStateStore } from '../../desired-state/desired-state-store.ts';
+import type { Outbox } from '../../events/degradation-events.ts';
 import type { DeliveryQueue } from '../../events/delivery/delivery.ts';
 import type { SealedWebhooks } from '../../events/rotate-sealed-webhooks.ts';
 import type { WebhookRepository } from '../../events/webhook-repository.ts';
@@ -28,6 +29,7 @@ import { AuditedChanges } from './audit/audited-changes.ts';
 import { PostgresAuditLog } from './audit/postgres-audit-log.ts';
 import { PostgresRecordChanges } from './changes/postgres-record-changes.ts';
 import { PostgresDesiredState } from './desired-state/postgres-desired-state.ts';
+import { PostgresOutbox } from './events/outbox.ts';
 import { PostgresDeliveryQueue } from './events/postgres-delivery-queue.ts';
 import { PostgresWebhookRepository } from './events/postgres-webhook-repository.ts';
 import { PostgresJobStore } from './jobs/postgres-job-store.ts';
@@ -60,6 +62,7 @@ export interface Records {
   readonly webhooks: WebhookRepository & SealedWebhooks;
   readonly deliveries: DeliveryQueue;
   readonly jobs: JobStore;
+  readonly outbox: Outbox;
   /** For the rotation of encryption keys. */
   readonly sealedKeys: SealedKeys;
   readonly sealedTokens: SealedTokens;
@@ -143,6 +146,7 @@ export function recordsIn(
     webhooks: new PostgresWebhookRepository(db, changes),
     deliveries: new PostgresDeliveryQueue(db),
     jobs: new PostgresJobStore(db, changes),
+    outbox: new PostgresOutbox(db),
     sealedKeys: new PostgresSealedKeys(db),
     sealedTokens: new PostgresSealedTokens(db),
     responses: new PostgresResponseStore(unitOfWork),

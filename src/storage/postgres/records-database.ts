@@ -3,6 +3,7 @@ import type { AdminTokensTable } from './admins/admin-tokens-table.ts';
 import type { AuditLogEndsTable, AuditLogKeysTable, AuditLogTable } from './audit/audit-log-tables.ts';
 import type {
   EventsTable,
+  KeyExpiryProgressTable,
   LeasesTable,
   WebhookDeliveriesTable,
   WebhooksTable,
@@ -49,6 +50,7 @@ export interface RecordsTables {
   readonly leases: LeasesTable;
   readonly jobs: JobsTable;
   readonly job_keys: JobKeysTable;
+  readonly key_expiry_progress: KeyExpiryProgressTable;
   readonly usage_hours: UsageHoursTable;
   readonly usage_endpoint_days: UsageDaysTable;
   readonly usage_customer_days: UsageDaysTable;

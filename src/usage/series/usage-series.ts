@@ -98,6 +98,15 @@ export class UsageSeries {
     return this.#readPage(selection, this.#settledUntil(Math.min(oldestAtMs, nowMs)), { limit, after });
   }
 
+  /** Before this instant all usage is in the history, in milliseconds since 1970; undefined while that is not known. */
+  async completeUntilMs(): Promise<number | undefined> {
+    const nowMs = this.#options.clock.nowMs();
+    const oldestAtMs = await this.#unlessAway(
+      async () => (await this.#options.pending.oldestAtMs()) ?? nowMs,
+    );
+    return oldestAtMs && this.#settledUntil(Math.min(oldestAtMs, nowMs));
+  }
+
   /**
    * Reads a series of one key, including counts that are not in the history yet. While the live usage is unavailable they are missing, as
    * `completeUntilMs` says.

@@ -136,7 +136,7 @@ describe('followed data', () => {
     const missing = Object.entries(EVENT_TYPES).filter(
       ([type, { scope, data }]) =>
         types.some((beginning) => type.startsWith(beginning)) &&
-        'auditId' in (data.properties as object) &&
+        'auditId' in ((data as { readonly properties?: object }).properties ?? {}) &&
         !scopes.includes(scope),
     );
     expect(missing).toEqual([]);

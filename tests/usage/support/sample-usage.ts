@@ -83,6 +83,7 @@ export function completed(fields: Partial<CompletedRequest> = {}): CompletedRequ
     successful: true,
     rateLimited: false,
     shadowLimited: 0,
+    units: 0,
     responseTimeMs: 1,
     bytesIn: 0,
     bytesOut: 0,

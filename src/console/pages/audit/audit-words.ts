@@ -32,6 +32,7 @@ export const ACTION_WORDS: Readonly<Record<AuditAction, string>> = {
   'webhook.resend': 'sent a delivery again',
   'job.create': 'began to change many keys',
   'job.cancel': 'ended a change of many keys',
+  'config.apply': 'applied a configuration',
   'request.deny': 'was not allowed to',
 };
 

@@ -38,6 +38,10 @@ export interface AuditLogEndsTable {
   readonly last_event: number;
   readonly has_webhooks: boolean;
   readonly streamed_until: Date | null;
+  readonly hears_usage: boolean;
+  readonly usage_streamed_until: Date | null;
+  readonly usage_hour: Date | null;
+  readonly usage_key: string;
 }
 
 /** The table `audit_log_keys`. */

@@ -1,10 +1,10 @@
-import { type Insertable, sql } from 'kysely';
+import type { Insertable } from 'kysely';
 import type { AuditChain, ChainedEntry } from '../../../audit/audit-chain.ts';
 import type { AuditedAction } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { eventOfEntry, type OutboxEvent } from '../../../events/outbox-event.ts';
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
-import { insertEvents } from '../events/outbox.ts';
+import { IS_HEARD, insertEvents } from '../events/outbox.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { AuditLogTable } from './audit-log-tables.ts';
 
@@ -88,7 +88,7 @@ function lockedEnd(trx: RecordsDatabase) {
       .selectFrom('audit_log_ends')
       .select(['last_sequence', 'last_hash', 'last_mac', 'last_event'])
       // A row that another transaction has changed meanwhile is read again, a subquery would not be.
-      .select(sql<boolean>`has_webhooks or coalesce(streamed_until > now(), false)`.as('is_heard'))
+      .select(IS_HEARD.as('is_heard'))
       .forUpdate()
       .executeTakeFirstOrThrow()
   );

@@ -50,8 +50,7 @@ export async function writeStateChanges(
   await noteDigests(trx, 'consumer_keys', changes.notedKeys);
   await noteDigests(trx, 'webhooks', changes.notedWebhooks);
   await noteApplied(trx, changes.appliedDigest, options);
-  noteActions(changes, options.note);
-  noteWebhookActions(changes, options.note);
+  noteAll(changes, options);
   return snapshotVersions(trx, changes.changedKeys, { keyVersions, defaultPlanId: options.defaultPlanId });
 }
 
@@ -218,6 +217,20 @@ async function noteDigests(
 }
 
 /** In the order in which the changes are written. */
+/** Notes each change, and that the configuration was applied if there are any. */
+function noteAll(changes: StateChanges, { note, owner, onlyTags }: WriteOptions): void {
+  let records = 0;
+  const noteOne: NoteAction = (action) => {
+    records += 1;
+    note(action);
+  };
+  noteActions(changes, noteOne);
+  noteWebhookActions(changes, noteOne);
+  if (records === 0) return;
+  const target = { type: 'configuration', id: owner, name: null, tags: onlyTags } as const;
+  note({ action: 'config.apply', target, changes: { changedRecords: { from: null, to: records } } });
+}
+
 function noteActions(changes: StateChanges, note: NoteAction): void {
   for (const { plan } of changes.newPlans)
     note({

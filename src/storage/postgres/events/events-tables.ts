@@ -55,6 +55,13 @@ export interface WebhookDeliveriesTable {
   readonly attempts: Generated<string>;
 }
 
+/** The table `key_expiry_progress`. */
+export interface KeyExpiryProgressTable {
+  readonly kind: string;
+  readonly at: Date;
+  readonly key_id: string;
+}
+
 /** The table `leases`. */
 export interface LeasesTable {
   readonly name: string;

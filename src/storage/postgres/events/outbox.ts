@@ -1,5 +1,23 @@
+import { sql } from 'kysely';
+import type { Outbox } from '../../../events/degradation-events.ts';
 import type { OutboxEvent } from '../../../events/outbox-event.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+
+/** Whether a webhook or a stream hears anything: a condition on `audit_log_ends`. */
+export const IS_HEARD = sql<boolean>`(has_webhooks OR coalesce(streamed_until > now(), false))`;
+
+/** The outbox in Postgres, for events that stand alone. */
+export class PostgresOutbox implements Outbox {
+  readonly #db: RecordsDatabase;
+
+  constructor(db: RecordsDatabase) {
+    this.#db = db;
+  }
+
+  append(events: readonly OutboxEvent[]): Promise<void> {
+    return this.#db.transaction().execute((trx) => appendEvents(trx, events));
+  }
+}
 
 /** Writes events into the outbox, numbered from `lastEvent` on. The transaction must hold the lock of `audit_log_ends`. */
 export async function insertEvents(
@@ -12,4 +30,23 @@ export async function insertEvents(
     ...{ sequence: lastEvent + index + 1, id, type, subject, at: new Date(atMs), tags, data },
   }));
   await trx.insertInto('events').values(rows).execute();
+}
+
+/**
+ * Writes events that no audited change makes, if any are heard. Must be the last statement of its transaction: until the commit, no other
+ * transaction makes events.
+ */
+export async function appendEvents(trx: RecordsDatabase, events: readonly OutboxEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  const end = await trx
+    .selectFrom('audit_log_ends')
+    .select(['last_event', IS_HEARD.as('is_heard')])
+    .forUpdate()
+    .executeTakeFirstOrThrow();
+  if (!end.is_heard) return;
+  await insertEvents(trx, end.last_event, events);
+  await trx
+    .updateTable('audit_log_ends')
+    .set({ last_event: end.last_event + events.length })
+    .execute();
 }

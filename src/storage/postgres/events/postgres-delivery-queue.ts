@@ -1,9 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
 import {
   type AttemptResult,
+  type Backlog,
   type Delivery,
   type DeliveryQueue,
   KEPT_ATTEMPTS,
+  MOST_COUNTED,
   type NewDelivery,
   type TrimLimits,
 } from '../../../events/delivery/delivery.ts';
@@ -135,6 +137,17 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
     return row?.failing_since?.getTime() ?? null;
   }
 
+  async backlog(): Promise<Backlog> {
+    const { rows } = await sql<{ pending: number; oldest: Date | null; disabled: number }>`
+      SELECT count(*) AS pending, min(created_at) AS oldest,
+        (SELECT count(*) FROM webhooks WHERE disabled_reason IS NOT NULL) AS disabled
+      FROM (SELECT created_at FROM webhook_deliveries WHERE status = 'pending' LIMIT ${MOST_COUNTED}) AS pending`.execute(
+      this.#db,
+    );
+    const { pending = 0, oldest = null, disabled = 0 } = rows[0] ?? {};
+    return { pending: Number(pending), oldestAtMs: oldest?.getTime() ?? null, disabled: Number(disabled) };
+  }
+
   async trim({ succeededBeforeMs, failedBeforeMs, eventsBeforeMs }: TrimLimits): Promise<void> {
     await this.#removeInParts(sql`webhook_deliveries WHERE id IN (
       SELECT id FROM webhook_deliveries
@@ -149,6 +162,9 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
       WHERE at < ${new Date(eventsBeforeMs)}
         AND sequence <= coalesce((SELECT min(last_event) FROM webhooks WHERE ${IS_SERVED}), 9223372036854775807)
       ORDER BY sequence LIMIT ${REMOVED_AT_ONCE})`);
+    // Usage of a key is moved long before.
+    await this.#removeInParts(sql`deleted_keys WHERE id IN (
+      SELECT id FROM deleted_keys WHERE deleted_at < now() - interval '35 days' LIMIT ${REMOVED_AT_ONCE})`);
     for (const webhookId of await this.#deletedWebhooks())
       await this.#removeInParts(sql`webhook_deliveries WHERE id IN (
         SELECT id FROM webhook_deliveries WHERE webhook_id = ${webhookId} LIMIT ${REMOVED_AT_ONCE})`);

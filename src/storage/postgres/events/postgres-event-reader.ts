@@ -10,10 +10,11 @@ export class PostgresEventReader implements EventReader {
     this.#db = db;
   }
 
-  async follow(): Promise<number> {
+  async follow(hearsUsage: boolean): Promise<number> {
+    const until = sql<Date>`now() + interval '7 days'`;
     const { last_event } = await this.#db
       .updateTable('audit_log_ends')
-      .set({ streamed_until: sql<Date>`now() + interval '7 days'` })
+      .set({ streamed_until: until, ...(hearsUsage && { usage_streamed_until: until }) })
       .returning('last_event')
       .executeTakeFirstOrThrow();
     return last_event;

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import type { Delivery, NewDelivery } from '../../../events/delivery/delivery.ts';
+import { BATCHED_TYPE } from '../../../events/event-types.ts';
 import type { SealedWebhooks } from '../../../events/rotate-sealed-webhooks.ts';
 import { auditedWebhook, type StoredWebhook, type Webhook, webhookTarget } from '../../../events/webhook.ts';
 import type { DeliveryPage, WebhookEdit, WebhookRepository } from '../../../events/webhook-repository.ts';
@@ -98,6 +99,7 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
         .where('id', '=', webhookId)
         .execute();
       if (webhook.enabled !== enabled) await listen(trx, webhook);
+      else if (enabled) await noteListeners(trx);
       const changes = changedFields(auditedWebhook(present.webhook), auditedWebhook(webhook));
       note({ action, target: webhookTarget(webhook), changes });
       return webhook;
@@ -203,7 +205,7 @@ export async function listen(trx: RecordsDatabase, { id, enabled }: Webhook): Pr
   await noteListeners(trx);
 }
 
-/** Notes whether any webhook is enabled: without one no events are written. */
+/** Notes whether any webhook is enabled, and whether one hears usage: without one no events are written. */
 export async function noteListeners(trx: RecordsDatabase): Promise<void> {
   // The lock first: the statement after it sees the webhooks of all transactions that held it before.
   await lockedEnd(trx);
@@ -211,6 +213,10 @@ export async function noteListeners(trx: RecordsDatabase): Promise<void> {
     .updateTable('audit_log_ends')
     .set(({ exists, selectFrom }) => ({
       has_webhooks: sql<boolean>`${exists(selectFrom('webhooks').select('id').where('enabled', '=', true))}`,
+      hears_usage: sql<boolean>`EXISTS (
+        SELECT FROM webhooks, unnest(events) AS pattern
+        WHERE enabled AND (pattern = ${BATCHED_TYPE}
+          OR (right(pattern, 1) = '*' AND starts_with(${BATCHED_TYPE}, left(pattern, -1)))))`,
     }))
     .execute();
 }

@@ -3,6 +3,7 @@ import type { UsageBatch } from '../../../usage/live-usage.ts';
 import { NO_CAPS, SliceTable } from '../../../usage/slice-table.ts';
 import type { ApplyOutcome } from '../../../usage/usage-history.ts';
 import { addCounts, noCounts, type UsageSlice } from '../../../usage/usage-slice.ts';
+import { addUnsent, IS_USAGE_HEARD } from '../events/unsent-usage.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { type KeyAddition, type NameDays, nameRows, nameRowsOfDeleted } from './name-rows.ts';
 import { textArray } from './text-array.ts';
@@ -34,28 +35,29 @@ export async function applyUsageBatch(
   batch: UsageBatch,
   requireHeld: () => void = () => {},
 ): Promise<ApplyOutcome> {
-  const lastId = await claimId(db, batch);
-  if (lastId !== undefined) return { kind: lastId === batch.id ? 'applied_before' : 'outdated' };
+  const claim = await claimId(db, batch);
+  if ('lastId' in claim) return { kind: claim.lastId === batch.id ? 'applied_before' : 'outdated' };
   const keys = [...Map.groupBy(batch.slices, ({ keyId }) => keyId)]
     .map(([keyId, slices]) => ({ keyId, slices: addedUp(slices) }))
     .toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1));
   for (const chunk of chunksOf(keys)) {
     requireHeld();
     await addKeys(db, chunk);
+    if (claim.isHeard) await addUnsent(db, chunk);
   }
   requireHeld();
   return { kind: 'applied' };
 }
 
 /**
- * Makes the batch's id the last one of its source, and notes the writes that are in it. Resolves with undefined, or with the last id if
- * that is not lower. The lock is on the shard and not on its row: other transactions can't see the row of a source's first batch yet.
+ * Makes the batch's id the last one of its source, and notes the writes that are in it. Resolves with whether events of usage are heard,
+ * or with the last id if that is not lower. The lock is on the shard and not on its row: other transactions can't see the row of a source's first batch yet.
  */
 async function claimId(
   db: RecordsDatabase,
   { shard, source, id, writers }: UsageBatch,
-): Promise<number | undefined> {
-  const claimed = await sql`
+): Promise<{ readonly isHeard: boolean } | { readonly lastId: number | undefined }> {
+  const claimed = await sql<{ isHeard: boolean }>`
     WITH claimed AS (
       INSERT INTO usage_shards AS stored (shard, source, last_batch, moved_at)
       SELECT ${shard}, ${source}, ${id}, now() FROM pg_advisory_xact_lock(${SHARD_LOCKS}, ${shard})
@@ -69,11 +71,14 @@ async function claimId(
       ON CONFLICT (shard, writer) DO UPDATE SET last_sequence = excluded.last_sequence, moved_at = excluded.moved_at
       WHERE stored.last_sequence < excluded.last_sequence
     )
-    SELECT ${PREFER_INDEXES} FROM claimed`.execute(db);
-  if (claimed.rows.length === 1) return undefined;
+    SELECT ${PREFER_INDEXES}, (SELECT ${IS_USAGE_HEARD} FROM audit_log_ends) AS "isHeard" FROM claimed`.execute(
+    db,
+  );
+  const [first] = claimed.rows;
+  if (first !== undefined) return first;
   const { rows } = await sql<{ last_batch: number }>`
     SELECT last_batch FROM usage_shards WHERE shard = ${shard} AND source = ${source}`.execute(db);
-  return rows[0]?.last_batch;
+  return { lastId: rows[0]?.last_batch };
 }
 
 /** One slice for each day and plan: a statement must not change a row twice. */

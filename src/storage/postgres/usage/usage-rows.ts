@@ -42,6 +42,7 @@ export function countsOfRow(row: Readonly<Record<keyof typeof LIST_COLUMNS, numb
     shadowLimited: 0,
     bytesIn: 0,
     bytesOut: 0,
+    units: 0,
   };
 }
 

@@ -110,13 +110,18 @@ function addLine({ caps }: SliceTable, slice: UsageSlice, text: string, from: nu
   if (kind === 'c') addCapped(slice.customers, name, counts, caps.customers);
 }
 
-/** The rare ones last, because zeros at the end are left out. */
+/**
+ * The rare ones last, because zeros at the end are left out. The last one is one more than the units, and is left out where each allowed
+ * request has the usual cost of 1, or a version that knows no units has written the line.
+ */
 function countsText(counts: Counts): string {
   const { requests, successful, forwarded, forwardedUs, bytesOut, bytesIn } = counts;
   const { rateLimited, clientErrors, serverErrors, shadowLimited } = counts;
+  const units = counts.units === requests - rateLimited ? 0 : Math.min(counts.units, MOST_UNITS) + 1;
   const usual = `${requests} ${successful} ${forwarded} ${forwardedUs} ${bytesOut}`;
-  if (bytesIn + rateLimited + clientErrors + serverErrors + shadowLimited === 0) return usual;
-  return `${usual} ${bytesIn} ${rateLimited} ${clientErrors} ${serverErrors} ${shadowLimited}`;
+  if (bytesIn + rateLimited + clientErrors + serverErrors + shadowLimited + units === 0) return usual;
+  const rare = `${usual} ${bytesIn} ${rateLimited} ${clientErrors} ${serverErrors} ${shadowLimited}`;
+  return units === 0 ? rare : `${rare} ${units}`;
 }
 
 /** Reads numbers separated by blanks, up to any other character. */
@@ -144,7 +149,7 @@ class Numbers {
 
   /** In the order of `countsText`; a later version of the program may have written more. */
   counts(): Counts {
-    return {
+    const counts = {
       requests: this.next(),
       successful: this.next(),
       forwarded: this.next(),
@@ -156,9 +161,13 @@ class Numbers {
       serverErrors: this.next(),
       shadowLimited: this.next(),
     };
+    const units = this.next();
+    return { ...counts, units: units === 0 ? counts.requests - counts.rateLimited : units - 1 };
   }
 }
 
+/** Of a line: sums are whole numbers, which a backend that reports huge costs could exceed. */
+const MOST_UNITS = 1e15;
 const HEAD = 'k'.charCodeAt(0);
 const DIGIT_0 = '0'.charCodeAt(0);
 const BLANK = ' '.charCodeAt(0);

@@ -1,0 +1,79 @@
+import type { OutboxEvent } from '../outbox-event.ts';
+import { EXPIRY_NOTICES, type ExpiringKey, type ExpiryNotice, expiryEvent } from './expiry-events.ts';
+import { type UnsentUsage, usageHourEvent } from './usage-hour-events.ts';
+
+/** Who hears events. */
+export interface Listeners {
+  /** Whether a webhook or a stream hears any. */
+  readonly any: boolean;
+  /** Whether one hears usage. */
+  readonly usage: boolean;
+}
+
+/**
+ * Where events come from that time brings about. Each method that makes events writes at most a page of them, in one transaction with
+ * what it notes as done, and resolves with whether there may be more. Every method rejects with `StoreUnavailable`.
+ */
+export interface TimedEventStore {
+  listeners(): Promise<Listeners>;
+  /** Makes events for keys of which a notice has become due since the last call. After `forget`, only of those that become due later. */
+  passExpiries(
+    notice: ExpiryNotice,
+    make: (keys: readonly ExpiringKey[]) => readonly OutboxEvent[],
+  ): Promise<boolean>;
+  /** Makes events of the usage of the hours before this instant, and removes it from what is unsent. */
+  passUsage(
+    beforeMs: number,
+    make: (usage: readonly UnsentUsage[]) => readonly OutboxEvent[],
+  ): Promise<boolean>;
+  /** Forgets up to where keys were looked at. */
+  forgetExpiries(): Promise<void>;
+  /** Removes usage that nothing hears any more. */
+  forgetUsage(): Promise<void>;
+}
+
+/** What `TimedEvents` is built from. */
+export interface TimedEventsOptions {
+  readonly store: TimedEventStore;
+  /** Before this instant all usage is in Postgres, in milliseconds since 1970; undefined if that is not known. */
+  readonly usageCompleteUntilMs: () => Promise<number | undefined>;
+  readonly makeId: () => string;
+}
+
+/** Pages of events in one run: deliveries go on between two runs. */
+const PAGES_IN_A_RUN = 20;
+
+/** Makes the events that no change brings about: keys that expire, and the usage of hours that are complete. */
+export class TimedEvents {
+  readonly #options: TimedEventsOptions;
+
+  constructor(options: TimedEventsOptions) {
+    this.#options = options;
+  }
+
+  /** Makes the events that are due. Resolves with whether there may be more. Rejects with `StoreUnavailable`. */
+  async run(): Promise<boolean> {
+    const { store } = this.#options;
+    const listeners = await store.listeners();
+    if (!listeners.usage) await store.forgetUsage();
+    if (!listeners.any) {
+      await store.forgetExpiries();
+      return false;
+    }
+    const left = { pages: PAGES_IN_A_RUN };
+    for (const notice of EXPIRY_NOTICES) {
+      const make = (keys: readonly ExpiringKey[]) => keys.map((key) => expiryEvent(notice, key));
+      while (left.pages > 0 && (await store.passExpiries(notice, make))) left.pages -= 1;
+    }
+    if (listeners.usage) await this.#passUsage(left);
+    return left.pages === 0;
+  }
+
+  async #passUsage(left: { pages: number }): Promise<void> {
+    const { store, usageCompleteUntilMs, makeId } = this.#options;
+    const completeUntilMs = await usageCompleteUntilMs();
+    if (completeUntilMs === undefined) return;
+    const make = (page: readonly UnsentUsage[]) => page.map((usage) => usageHourEvent(usage, makeId));
+    while (left.pages > 0 && (await store.passUsage(completeUntilMs, make))) left.pages -= 1;
+  }
+}
