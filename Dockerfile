@@ -11,6 +11,7 @@ COPY tsconfig.json vite.config.ts ./
 COPY src/client ./src/client
 COPY src/paths ./src/paths
 COPY src/limiter/request-limits.ts ./src/limiter/
+COPY src/events/event-types.ts ./src/events/
 COPY src/console ./src/console
 RUN npm run build:console
 
