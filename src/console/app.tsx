@@ -64,7 +64,11 @@ interface WithWhoamiProps {
 function WithWhoami({ session, gateway }: WithWhoamiProps) {
   const { data: whoami, error } = useQuery({
     queryKey: ['whoami'],
-    queryFn: ({ signal }) => bodyOf(gateway.client.GET('/tollgate/whoami', { signal })),
+    queryFn: async ({ signal }) => {
+      const found = await bodyOf(gateway.client.GET('/tollgate/whoami', { signal }));
+      gateway.setScopes(found.scopes);
+      return found;
+    },
     // The scopes of a token can change while it is signed in.
     refetchInterval: ({ state }) => pollAfter(state.error, state.data === undefined ? 5000 : 60_000),
   });

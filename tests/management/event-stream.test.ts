@@ -63,7 +63,7 @@ class Stream {
 describe('the stream of events', () => {
   it('has what happens from now on, and goes on after Last-Event-ID', async () => {
     const before = await management.createKey();
-    const stream = await Stream.open('?type=tollgate.key.*');
+    const stream = await Stream.open('?type=tollgate.plan.*,tollgate.key.*');
     expect([stream.status, stream.contentType]).toEqual([200, 'text/event-stream; charset=utf-8']);
     const [first, second] = [await management.createKey(), await management.createKey()];
     const [one, two] = [await stream.next(), await stream.next()];
@@ -94,6 +94,8 @@ describe('the stream of events', () => {
     const { secret } = await management.createToken({ scopes: ['webhooks:read', 'keys:read'] });
     expect((await Stream.open('?type=tollgate.admin_token.*', secret)).status).toBe(403);
     expect((await Stream.open('?type=tollgate.nothing')).status).toBe(400);
+    expect((await Stream.open('?type=tollgate.key.created,tollgate.nothing')).status).toBe(400);
+    expect((await Stream.open('?type=tollgate.key.created,tollgate.admin_token.*', secret)).status).toBe(403);
     await management.bare('get', '/tollgate/events').expect(401);
   });
 

@@ -21,7 +21,9 @@ export interface RecordTaskParts extends Sealing {
 }
 
 /** The tasks that other parts of the replica use. */
-export interface RecordTasks extends Pick<WiredEvents, 'webhooks' | 'streams' | 'delivering'>, Pick<WiredJobs, 'jobs'> {
+export interface RecordTasks
+  extends Pick<WiredEvents, 'webhooks' | 'streams' | 'delivering'>,
+    Pick<WiredJobs, 'jobs'> {
   readonly usage: Usage;
   readonly configurations: DesiredStateService;
 }

@@ -26,7 +26,10 @@ const ENTRY = named(
     target: named(
       'AuditTarget',
       objectOf({
-        type: { type: 'string', enum: ['key', 'plan', 'token', 'webhook', 'job', 'configuration', 'operation'] },
+        type: {
+          type: 'string',
+          enum: ['key', 'plan', 'token', 'webhook', 'job', 'configuration', 'operation'],
+        },
         id: TEXT,
         name: orNull(TEXT),
       }),

@@ -10,7 +10,7 @@ import { queryParameters } from '../query-parameters.ts';
 const STREAM_QUERY = {
   type: {
     description:
-      'must be an event type, or the beginning of types and *; without it all types that may be heard',
+      'must be event types, or beginnings of types and *, separated by commas; without it all types that may be heard',
     type: 'string',
   },
   subject: { description: 'must be the subject of the events', type: 'string' },
@@ -46,13 +46,14 @@ export const streamEvents: Endpoint = {
 };
 
 /** Throws `invalid_parameter` for an unknown type, and `MissingScope` for one that the principal may not hear. */
-function patternsOf(pattern: string | undefined, principal: Principal): readonly string[] {
-  if (pattern === undefined) return typesHeardBy(principal);
-  const fault = patternFault(pattern);
+function patternsOf(text: string | undefined, principal: Principal): readonly string[] {
+  if (text === undefined) return typesHeardBy(principal);
+  const patterns = text.split(',');
+  const fault = patterns.map(patternFault).find((each) => each !== undefined);
   if (fault !== undefined) throw new TollgateError('invalid_parameter', fault);
-  const missing = unheardScope(principal, [pattern]);
+  const missing = unheardScope(principal, patterns);
   if (missing !== undefined) throw new MissingScope(missing);
-  return [pattern];
+  return patterns;
 }
 
 /** The number of an event; undefined for a text that is none of ours. */

@@ -216,7 +216,6 @@ async function noteDigests(
   }
 }
 
-/** In the order in which the changes are written. */
 /** Notes each change, and that the configuration was applied if there are any. */
 function noteAll(changes: StateChanges, { note, owner, onlyTags }: WriteOptions): void {
   let records = 0;
@@ -231,6 +230,7 @@ function noteAll(changes: StateChanges, { note, owner, onlyTags }: WriteOptions)
   note({ action: 'config.apply', target, changes: { changedRecords: { from: null, to: records } } });
 }
 
+/** In the order in which the changes are written. */
 function noteActions(changes: StateChanges, note: NoteAction): void {
   for (const { plan } of changes.newPlans)
     note({
