@@ -14,7 +14,10 @@ export const declareEvents: Declare = (events, terminal) => {
       'Prints events as they happen, one CloudEvent as JSON a line, until Ctrl-C. It goes on where it was after a connection that breaks.',
     )
     .requiredOption('--follow', 'print events from now on')
-    .option('--type <type>', 'only events of this type; * at the end: of all types that begin so; several with commas')
+    .option(
+      '--type <type>',
+      'only events of this type; * at the end: of all types that begin so; several with commas',
+    )
     .option('--subject <subject>', 'only events about this subject: the id of a key, a plan, …')
     .addHelpText(
       'after',

@@ -40,7 +40,10 @@ export function declareListen(webhooks: Command, terminal: Terminal): void {
       'Follows the stream of events and sends each to a receiver on this machine, signed like the requests of a webhook, until Ctrl-C. The gateway needs no way to this machine, and no webhook is made. Nothing is sent twice. The secret is that of TOLLGATE_WEBHOOK_SECRET, otherwise a new one, which is shown on standard error.',
     )
     .option('--forward-to <port>', 'a port of this machine, or a URL', localUrl)
-    .option('--type <type>', 'only events of this type; * at the end: of all types that begin so; several with commas')
+    .option(
+      '--type <type>',
+      'only events of this type; * at the end: of all types that begin so; several with commas',
+    )
     .option('--subject <subject>', 'only events about this subject: the id of a key, a plan, …')
     .addHelpText(
       'after',
