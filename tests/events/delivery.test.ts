@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { type AddressInfo, BlockList } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { sql } from 'kysely';
 import { pino } from 'pino';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { ROOT } from '../../src/admins/principal.ts';
@@ -250,6 +251,24 @@ describe('an event', () => {
     expect(await count('events')).toBe(before);
   });
 
+  it('after a subscription became wider is sent, although a run began before', async () => {
+    const made = await webhook({ events: ['tollgate.plan.*'] });
+    const queue = store.records.deliveries;
+    const served = queue.served.bind(queue);
+    const found = jest.spyOn(queue, 'served').mockImplementationOnce(async (...page) => {
+      const before = await served(...page);
+      const changes = { events: ['tollgate.key.*'] };
+      await service.update(made.webhook.id, { changes, principal: ROOT }, change());
+      await makeKey();
+      return before;
+    });
+    const by = deliverer();
+    await deliver(by);
+    found.mockRestore();
+    await deliver(by);
+    expect(receiver.received.map((each) => eventOf(each).type)).toEqual(['tollgate.key.created']);
+  });
+
   it('that the webhook does not subscribe to any more is cancelled', async () => {
     const made = await webhook({ onlyTags: [] });
     await makeKey(['us']);
@@ -462,6 +481,18 @@ describe('what was delivered', () => {
     expect(receiver.received).toHaveLength(2);
     await by.trim();
     expect(await count('events')).toBe(0);
+  });
+
+  it('is removed page by page, also after an event that a clock which was ahead has dated', async () => {
+    await store.records.db.deleteFrom('events').execute();
+    await sql`
+      INSERT INTO events (sequence, id, type, subject, at, tags, data)
+      SELECT number, number::text, 'tollgate.key.updated', '', ${new Date(clock.nowMs())}::timestamptz
+        - CASE WHEN number = 1 THEN 0 ELSE 8 END * interval '1 day', '{}', '{}'
+      FROM generate_series(1, 10001) AS number`.execute(store.records.db);
+    await deliverer().trim();
+    expect(await count('events')).toBe(1);
+    await store.records.db.deleteFrom('events').execute();
   });
 
   it('is removed with its webhook', async () => {

@@ -82,9 +82,19 @@ async function newKey(fields: Parameters<typeof sampleKey>[0] = {}): Promise<str
 }
 
 /** Usage of a key, as a batch of the flusher. */
-async function use(keyId: string, hours: Readonly<Record<number, number>>): Promise<void> {
+async function use(
+  keyId: string,
+  hours: Readonly<Record<number, number>>,
+  unitsOfRequest = 3,
+): Promise<void> {
   const slices = Object.entries(hours).map(([hour, requests]): UsageSlice => {
-    const counts = { ...noCounts(), requests, successful: requests - 1, rateLimited: 1, units: 3 * requests };
+    const counts = {
+      ...noCounts(),
+      requests,
+      successful: requests - 1,
+      rateLimited: 1,
+      units: unitsOfRequest * requests,
+    };
     return {
       ...{ keyId, day: Math.floor(Number(hour) / 24), planId: '', lastUsedAtS: 0 },
       hours: new Map([[Number(hour), { ...counts, bytesIn: 5, bytesOut: 7 }]]),
@@ -164,6 +174,25 @@ describe('the usage of an hour', () => {
     await store.records.db.updateTable('audit_log_ends').set({ usage_streamed_until: null }).execute();
     await timedUntil(0).run();
     expect(await unsent()).toBe(0);
+  });
+
+  it('is not forgotten once it is heard again', async () => {
+    await hear('tollgate.usage.*');
+    const keyId = await newKey();
+    await use(keyId, { [HOUR]: 2 });
+    // As by a replica that found that nothing hears usage just before.
+    await new PostgresTimedEvents(store.records.db).forgetUsage();
+    await timedUntil(HOUR + 1).run();
+    expect((await newEvents('tollgate.usage.')).map((event) => dataOf(event).requests)).toEqual([2]);
+  });
+
+  it('has the highest exact sum where a backend reports more', async () => {
+    await hear('tollgate.usage.*');
+    const keyId = await newKey();
+    for (let batch = 0; batch < 3; batch += 1) await use(keyId, { [HOUR]: 9 }, 1e18);
+    await timedUntil(HOUR + 1).run();
+    const [event] = await newEvents('tollgate.usage.');
+    expect(event && dataOf(event)).toMatchObject({ requests: 27, units: Number.MAX_SAFE_INTEGER });
   });
 
   it('is, over all events of a key, its usage over time, whatever comes late or twice', async () => {

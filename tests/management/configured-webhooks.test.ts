@@ -96,6 +96,20 @@ describe('webhooks of a configuration', () => {
     expect(JSON.stringify(entries)).not.toContain('of-the-receiver');
   });
 
+  it('hear usage from the change on that adds it to their events', async () => {
+    const { owner, webhook } = newOwner();
+    const hearsUsage = async () => {
+      const end = management.records.db.selectFrom('audit_log_ends').select('hears_usage');
+      return (await end.executeTakeFirstOrThrow()).hears_usage;
+    };
+    await apply({ owner, config: { webhooks: [webhook('a')] } });
+    expect(await hearsUsage()).toBe(false);
+    await apply({ owner, config: { webhooks: [webhook('a', { events: ['tollgate.usage.*'] })] } });
+    expect(await hearsUsage()).toBe(true);
+    await apply({ owner, config: { webhooks: [webhook('a')] } });
+    expect(await hearsUsage()).toBe(false);
+  });
+
   it('that were changed elsewhere are a conflict, until force takes them over', async () => {
     const { owner, webhook } = newOwner();
     const config = { webhooks: [webhook('a')] };

@@ -125,7 +125,9 @@ export class Deliverer {
     let pages = 0;
     for (; pages < PAGES_IN_A_TURN; pages += 1) {
       const making = { makeId: this.#makeId, source, nowMs: clock.nowMs() };
-      const isMade = await queue.fanOut(webhook.id, (events) => makeDeliveries(webhook, events, making));
+      const isMade = await queue.fanOut(webhook.id, (present, events) =>
+        makeDeliveries(present, events, making),
+      );
       if (!isMade) break;
     }
     if (webhook.enabled) await this.#endpointOf(stored).start(stored);

@@ -1,5 +1,5 @@
 import type { OutboxEvent } from '../outbox-event.ts';
-import type { StoredWebhook } from '../webhook.ts';
+import type { StoredWebhook, Webhook } from '../webhook.ts';
 
 /** One attempt to deliver. */
 export interface Attempt {
@@ -63,8 +63,7 @@ export const KEPT_ATTEMPTS = 20;
 
 /** What follows from an attempt. */
 export interface AttemptResult {
-  /** Undefined if none was made, because the delivery is cancelled. */
-  readonly attempt: Attempt | undefined;
+  readonly attempt: Attempt;
   /** Milliseconds since 1970. */
   readonly atMs: number;
   readonly status: DeliveryStatus;
@@ -98,16 +97,21 @@ export interface DeliveryQueue {
   served(afterId: string | undefined, limit: number): Promise<readonly StoredWebhook[]>;
   /**
    * Makes deliveries of the events that a webhook has not considered yet, at most one page of events, with `make`, in one transaction: each
-   * event becomes a delivery once. False if there were none, or another replica considers them.
+   * event becomes a delivery once. `make` gets the webhook as it is in that transaction. False if there were none, or another replica considers them.
    */
   fanOut(
     webhookId: string,
-    make: (events: readonly OutboxEvent[]) => readonly NewDelivery[],
+    make: (webhook: Webhook, events: readonly OutboxEvent[]) => readonly NewDelivery[],
   ): Promise<boolean>;
   /** Pending deliveries of the webhook that are due, at most `limit`, the longest due first. */
   due(webhookId: string, nowMs: number, limit: number): Promise<readonly Delivery[]>;
   /** Notes an attempt, unless another replica has noted one meanwhile. */
   note(delivery: Delivery, result: AttemptResult): Promise<void>;
+  /**
+   * Cancels a delivery that its webhook in this version does not subscribe to. False if the webhook has another version by now, or the
+   * delivery is not pending any more.
+   */
+  cancel(delivery: Delivery, webhookVersion: number, atMs: number): Promise<boolean>;
   /** Sets or clears since when a webhook is failing, and resolves with the instant. Milliseconds since 1970. */
   noteHealth(webhookId: string, hasFailed: boolean, atMs: number): Promise<number | null>;
   backlog(): Promise<Backlog>;

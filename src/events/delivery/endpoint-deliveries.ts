@@ -108,7 +108,8 @@ export class EndpointDeliveries {
     const isHeard =
       delivery.eventType === TEST_TYPE || hears(webhook, { type: delivery.eventType, tags: delivery.tags });
     if (!isHeard) {
-      await queue.note(delivery, { attempt: undefined, atMs, status: 'cancelled', nextAttemptAtMs: null });
+      // It may have become wider as well: the next run starts with the webhook as it is then.
+      if (!(await queue.cancel(delivery, webhook.version, atMs))) this.pause();
       return;
     }
     const outcome = await this.#send(stored, delivery, atMs);

@@ -36,7 +36,7 @@ export async function writeWebhooks(
     ...changedWebhooks.flatMap(({ before, wanted }) => (before.enabled === wanted.enabled ? [] : wanted)),
   ];
   for (const webhook of switched) await listen(trx, webhook);
-  if (ids.length > 0) await noteListeners(trx);
+  if (ids.length > 0 || changedWebhooks.length > 0) await noteListeners(trx);
 }
 
 /** The columns that a configuration changes: neither secrets nor headers. */

@@ -10,7 +10,7 @@ import {
   type TrimLimits,
 } from '../../../events/delivery/delivery.ts';
 import type { OutboxEvent } from '../../../events/outbox-event.ts';
-import type { StoredWebhook } from '../../../events/webhook.ts';
+import type { StoredWebhook, Webhook } from '../../../events/webhook.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { deliveryOfRow, rowOfDelivery, webhookOfRow } from './webhook-rows.ts';
 
@@ -59,25 +59,27 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
 
   fanOut(
     webhookId: string,
-    make: (events: readonly OutboxEvent[]) => readonly NewDelivery[],
+    make: (webhook: Webhook, events: readonly OutboxEvent[]) => readonly NewDelivery[],
   ): Promise<boolean> {
     return this.#db.transaction().execute(async (trx) => {
-      const webhook = await trx
+      // Read under its lock: a subscription that became wider counts for all events after that.
+      const row = await trx
         .selectFrom('webhooks')
-        .select(['last_event', 'heard_until'])
+        .selectAll()
         .where('id', '=', webhookId)
         .where(IS_SERVED)
         .forNoKeyUpdate()
         .skipLocked()
         .executeTakeFirst();
-      if (webhook === undefined) return false;
-      const { last_event, heard_until } = webhook;
+      if (row === undefined) return false;
+      const { last_event, heard_until } = row;
       let page = trx.selectFrom('events').selectAll().where('sequence', '>', last_event);
       if (heard_until !== null) page = page.where('sequence', '<=', heard_until);
       const rows = await page.orderBy('sequence').limit(EVENTS_AT_ONCE).execute();
       const last = rows.at(-1);
       if (last === undefined) return false;
-      const deliveries = make(rows.map(({ at, ...row }) => ({ ...row, atMs: at.getTime() })));
+      const events = rows.map(({ at, ...event }) => ({ ...event, atMs: at.getTime() }));
+      const deliveries = make(webhookOfRow(row).webhook, events);
       if (deliveries.length > 0)
         await trx.insertInto('webhook_deliveries').values(deliveries.map(rowOfDelivery)).execute();
       await trx
@@ -106,8 +108,8 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
     { id, tries, attempts }: Delivery,
     { attempt, atMs, status, nextAttemptAtMs }: AttemptResult,
   ): Promise<void> {
-    const endedAt = status === 'pending' ? null : new Date(atMs + (attempt?.durationMs ?? 0));
-    const tried = attempt === undefined ? attempts : [...attempts, attempt].slice(-KEPT_ATTEMPTS);
+    const endedAt = status === 'pending' ? null : new Date(atMs + attempt.durationMs);
+    const tried = [...attempts, attempt].slice(-KEPT_ATTEMPTS);
     await this.#db
       .updateTable('webhook_deliveries')
       .set({
@@ -121,6 +123,25 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
       .where('status', '=', 'pending')
       .where('tries', '=', tries)
       .execute();
+  }
+
+  async cancel({ id, webhookId, tries }: Delivery, webhookVersion: number, atMs: number): Promise<boolean> {
+    const { numUpdatedRows } = await this.#db
+      .updateTable('webhook_deliveries')
+      .set({ status: 'cancelled', next_attempt_at: null, ended_at: new Date(atMs), tries: tries + 1 })
+      .where('id', '=', id)
+      .where('status', '=', 'pending')
+      .where('tries', '=', tries)
+      .where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom('webhooks')
+            .select('id')
+            .where('id', '=', webhookId)
+            .where('version', '=', webhookVersion),
+        ),
+      )
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
   }
 
   async noteHealth(webhookId: string, hasFailed: boolean, atMs: number): Promise<number | null> {
@@ -157,11 +178,13 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
       SELECT id FROM webhook_deliveries
       WHERE status IN ('failed', 'cancelled') AND ended_at < ${new Date(failedBeforeMs)}
       LIMIT ${REMOVED_AT_ONCE})`);
+    // Looks at the oldest ones only: there is no index of the instants, and there may be millions of newer events.
     await this.#removeInParts(sql`events WHERE sequence IN (
-      SELECT sequence FROM events
-      WHERE at < ${new Date(eventsBeforeMs)}
-        AND sequence <= coalesce((SELECT min(last_event) FROM webhooks WHERE ${IS_SERVED}), 9223372036854775807)
-      ORDER BY sequence LIMIT ${REMOVED_AT_ONCE})`);
+      SELECT sequence FROM (
+        SELECT sequence, at FROM events
+        WHERE sequence <= coalesce((SELECT min(last_event) FROM webhooks WHERE ${IS_SERVED}), 9223372036854775807)
+        ORDER BY sequence LIMIT ${REMOVED_AT_ONCE}) AS oldest
+      WHERE at < ${new Date(eventsBeforeMs)})`);
     // Usage of a key is moved long before.
     await this.#removeInParts(sql`deleted_keys WHERE id IN (
       SELECT id FROM deleted_keys WHERE deleted_at < now() - interval '35 days' LIMIT ${REMOVED_AT_ONCE})`);
@@ -174,7 +197,7 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
     let removed: bigint | undefined;
     do {
       ({ numAffectedRows: removed } = await sql`DELETE FROM ${rows}`.execute(this.#db));
-    } while (removed === BigInt(REMOVED_AT_ONCE));
+    } while (removed);
   }
 
   /** The webhooks that have deliveries but do not exist any more. Reads one entry of the index for each webhook. */

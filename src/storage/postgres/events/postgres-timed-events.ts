@@ -111,10 +111,11 @@ export class PostgresTimedEvents implements TimedEventStore {
   async forgetUsage(): Promise<void> {
     let removed: bigint | undefined;
     do {
+      // Each statement looks again whether usage is heard: a webhook may have been made or enabled since.
       ({ numAffectedRows: removed } = await sql`
-        DELETE FROM usage_unsent WHERE ctid IN (SELECT ctid FROM usage_unsent LIMIT ${REMOVED_AT_ONCE})`.execute(
-        this.#db,
-      ));
+        DELETE FROM usage_unsent WHERE ctid IN (
+          SELECT usage_unsent.ctid FROM usage_unsent, audit_log_ends WHERE NOT ${IS_USAGE_HEARD}
+          LIMIT ${REMOVED_AT_ONCE} FOR UPDATE OF usage_unsent SKIP LOCKED)`.execute(this.#db));
     } while (removed === BigInt(REMOVED_AT_ONCE));
   }
 

@@ -16,6 +16,8 @@ const COLUMNS = {
 } as const satisfies Readonly<Record<string, keyof Counts>>;
 
 const HOUR_MS = 3_600_000;
+/** A sum is exact in JSON up to here, and two of them fit into the column: a backend that reports huge costs must not hold up usage. */
+const MOST = Number.MAX_SAFE_INTEGER;
 
 /** Adds usage of keys, in the transaction that adds it to their hours, to what the next events say. */
 export async function addUnsent(
@@ -37,7 +39,7 @@ export async function addUnsent(
   }
   const names = Object.keys(COLUMNS);
   const values = Object.values(COLUMNS).map(
-    (name) => sql`${`{${counts.map((each) => each[name]).join(',')}}`}::bigint[]`,
+    (name) => sql`${`{${counts.map((each) => Math.min(each[name], MOST)).join(',')}}`}::bigint[]`,
   );
   // In the order of the primary key: transactions may wait for each other, but never deadlock.
   await sql`
@@ -45,7 +47,7 @@ export async function addUnsent(
     SELECT * FROM unnest(${textArray(hours)}::timestamptz[], ${textArray(keyIds)}::text[], ${sql.join(values)})
       AS added (hour, key_id) ORDER BY hour, key_id
     ON CONFLICT (hour, key_id) DO UPDATE
-    SET ${sql.raw(names.map((name) => `${name} = stored.${name} + excluded.${name}`).join(', '))}`.execute(
+    SET ${sql.raw(names.map((name) => `${name} = least(stored.${name} + excluded.${name}, ${MOST})`).join(', '))}`.execute(
     db,
   );
 }

@@ -9,9 +9,6 @@ import type { AuditedChanges } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { JobsTable } from './jobs-tables.ts';
 
-/** Jobs that are removed in one statement, each with its keys. */
-const REMOVED_AT_ONCE = 20;
-
 /** Jobs in Postgres. */
 export class PostgresJobStore implements JobStore {
   readonly #db: RecordsDatabase;
@@ -179,18 +176,15 @@ export class PostgresJobStore implements JobStore {
   async trim(endedBeforeMs: number): Promise<void> {
     let removed: bigint;
     do {
+      // One at a time: a job may have 100 000 keys, and the statement that removes them has a timeout.
       const result = await this.#db
         .deleteFrom('jobs')
-        .where('id', 'in', (select) =>
-          select
-            .selectFrom('jobs')
-            .select('id')
-            .where('ended_at', '<', new Date(endedBeforeMs))
-            .limit(REMOVED_AT_ONCE),
+        .where('id', '=', (select) =>
+          select.selectFrom('jobs').select('id').where('ended_at', '<', new Date(endedBeforeMs)).limit(1),
         )
         .executeTakeFirst();
       removed = result.numDeletedRows;
-    } while (removed === BigInt(REMOVED_AT_ONCE));
+    } while (removed > 0n);
   }
 }
 
