@@ -31,7 +31,7 @@ export function openSecrets(stored: StoredWebhook, nowMs: number, vault: Webhook
   return sealed.map((secret) => vault.open(webhook.id, secret));
 }
 
-/** What a webhook has encrypted, anew under the first encryption key. Throws `UnreadableSecret`. */
+/** What a webhook has encrypted again under the first encryption key. Throws `UnreadableSecret`. */
 export function resealed(stored: StoredWebhook, vault: WebhookSeal): StoredWebhook {
   const { id } = stored.webhook;
   const again = (name: string, sealed: Buffer) => vault.seal(name, vault.open(name, sealed));

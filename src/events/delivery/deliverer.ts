@@ -29,7 +29,7 @@ const EVENTS_KEPT_DAYS = 7;
 export type RunResult = 'no webhooks' | 'another replica delivers' | 'delivering' | 'behind';
 
 /**
- * Delivers events to webhooks. Of all replicas, the one that holds the lease does it. Each webhook has requests of its own under way: a
+ * Delivers events to webhooks. Of all replicas, the one that holds the lease does it. Each webhook has separate requests under way: a
  * slow endpoint delays no other. Should two replicas deliver at once because one was paused, an endpoint may get a request twice, under
  * the same `webhook-id`. Memory is bounded by the number of webhooks, not by that of events.
  */

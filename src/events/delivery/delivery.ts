@@ -80,7 +80,7 @@ export function isDeliveryId(text: string): boolean {
 
 /** What waits, and what is wrong. */
 export interface Backlog {
-  /** Deliveries that are to be made; `MOST_COUNTED` stands for at least so many. */
+  /** Deliveries that are to be made; `MOST_COUNTED` stands for that number or more. */
   readonly pending: number;
   /** When the oldest of them was made; null = there is none. Milliseconds since 1970. */
   readonly oldestAtMs: number | null;

@@ -23,7 +23,7 @@ const HOUR_MS = 3_600_000;
 
 /**
  * The event of a key's usage in an hour. Its id follows from the key and the hour. Usage that came too late for it is another event, with
- * an id of its own and nothing in it but what was added. The time is the beginning of the hour, so that a receiver which sums by time
+ * another id and nothing in it but what was added. The time is the beginning of the hour, so that a receiver which sums by time
  * counts the last hour of a month in that month.
  */
 export function usageHourEvent(usage: UnsentUsage, makeId: () => string): OutboxEvent {
