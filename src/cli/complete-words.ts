@@ -19,9 +19,12 @@ const SOURCES: Readonly<Record<string, (terminal: Terminal) => Promise<Candidate
     const { apiKeys } = await bodyOf(clientOf(terminal).GET('/consumer-api-key', { params: { query } }));
     return apiKeys.map(({ consumerApiKeyId, name }) => [consumerApiKeyId, name]);
   },
-  plan: async (terminal) => {
-    const { rateLimits } = await bodyOf(clientOf(terminal).GET('/rate-limit'));
-    return rateLimits.map(({ rateLimitId, limit, period }) => [rateLimitId, `${limit} per ${period}`]);
+  plan: plansOf,
+  'to-plan': plansOf,
+  job: async (terminal) => {
+    const query = { limit: MOST_CANDIDATES };
+    const { jobs } = await bodyOf(clientOf(terminal).GET('/tollgate/job', { params: { query } }));
+    return jobs.map(({ jobId, action, state }) => [jobId, `${action}: ${state}`]);
   },
   token: async (terminal) => {
     const query = { limit: MOST_CANDIDATES };
@@ -42,6 +45,11 @@ const SOURCES: Readonly<Record<string, (terminal: Terminal) => Promise<Candidate
     return Object.entries(contexts).map(([name, { url }]) => [name, url]);
   },
 };
+
+async function plansOf(terminal: Terminal): Promise<Candidates> {
+  const { rateLimits } = await bodyOf(clientOf(terminal).GET('/rate-limit'));
+  return rateLimits.map(({ rateLimitId, limit, period }) => [rateLimitId, `${limit} per ${period}`]);
+}
 
 async function eventTypes(): Promise<Candidates> {
   const { EVENT_TYPES } = await import('../events/event-types.ts');
@@ -80,7 +88,8 @@ async function offer(completion: RootCommand, words: readonly string[], terminal
     for (const [value, description] of candidates) complete(value, description);
   };
   if (option !== undefined) option.handler = handler;
-  for (const each of option === undefined ? command.arguments.values() : []) each.handler = handler;
+  // An argument with choices has a handler already.
+  else for (const each of command.arguments.values()) each.handler ??= handler;
 }
 
 function clientOf(terminal: Terminal): ManagementClient {

@@ -51,6 +51,10 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
     summary: 'Consumer API keys',
     load: async () => (await import('./commands/keys/keys.ts')).declareKeys,
   },
+  jobs: {
+    summary: 'Changes of many keys in the background',
+    load: async () => (await import('./commands/jobs/jobs.ts')).declareJobs,
+  },
   verify: {
     summary: 'Say whether a request with a secret would be allowed',
     load: async () => (await import('./commands/verify.ts')).declareVerify,

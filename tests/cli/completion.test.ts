@@ -57,6 +57,13 @@ describe('completion', () => {
     expect(await completions(['events', '--type', 'tollgate.limit.r'])).toEqual(['tollgate.limit.reset']);
   });
 
+  it('offers the actions of bulk, then keys; and jobs', async () => {
+    expect(await completions(['keys', 'bulk', 'dis'])).toEqual(['disable']);
+    expect(await completions(['keys', 'bulk', 'enable', 'key'])).toEqual([keyId]);
+    const { jobId } = await stage.tollgate.json('keys', 'bulk', 'enable', keyId, '--yes');
+    expect(await completions(['jobs', 'show', ''])).toEqual([jobId]);
+  });
+
   it('offers nothing, and says nothing, where the gateway can not be asked', async () => {
     expect(await completions(['keys', 'show', ''], { TOLLGATE_URL: 'http://127.0.0.1:1' })).toEqual([]);
     expect(await completions(['keys', 'show', ''], { TOLLGATE_TOKEN: '' })).toEqual([]);

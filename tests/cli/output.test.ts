@@ -105,6 +105,15 @@ describe('output', () => {
   });
 });
 
+describe('a job on a terminal', () => {
+  it('shows its progress, and then how it ended', async () => {
+    const words = ['keys', 'bulk', 'enable', '--tag', 'shown', '--yes'];
+    const { code, stdout } = await onTerminal(words, { environment: { NO_COLOR: '1' } });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/job_\w{26}: \d of 2 keys\r.*ID: +job_\w{26}\r\n.*STATE: +done\r\n/s);
+  });
+});
+
 describe('a question on a terminal', () => {
   it('says what will happen, and only a yes makes it happen', async () => {
     await stage.tollgate.text('keys', 'create', 'asked about');

@@ -1,4 +1,5 @@
 import type { Declare } from '../../declare.ts';
+import { declareBulkChange } from './bulk-change.ts';
 import { declareKeyChanges } from './change-keys.ts';
 import { declareDelete } from './delete-key.ts';
 import { declareFind } from './find-key.ts';
@@ -14,6 +15,7 @@ export const declareKeys: Declare = (command, terminal) => {
   declareKeyChanges(command, terminal);
   declareRotation(command, terminal);
   declareDelete(command, terminal);
+  declareBulkChange(command, terminal);
   declareFind(command, terminal);
   declareImport(command, terminal);
 };

@@ -5,17 +5,12 @@ import { keyIdOf } from '../../api/key-by-name.ts';
 import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
 import { managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
-import { collect } from '../../option-values.ts';
 import type { Terminal } from '../../terminal.ts';
 import { type UsageOptions, usageOptions, usageQuery, writeUsage } from '../usage-listing.ts';
+import { filtered, type KeyFilterOptions, keyFilterOf } from './key-filter-options.ts';
 import { keyDetailListing, keyListing } from './key-listing.ts';
 
-interface ListOptions extends PageOptions {
-  readonly plan?: string;
-  readonly tag?: readonly string[];
-  readonly externalId?: string;
-  readonly search?: string;
-  readonly status?: string;
+interface ListOptions extends PageOptions, KeyFilterOptions {
   readonly sort?: 'createdAt' | 'name' | 'lastUsedAt' | 'expiresAt';
   readonly order?: 'asc' | 'desc';
 }
@@ -28,43 +23,30 @@ export function declareKeyReads(keys: Command, terminal: Terminal): void {
 }
 
 function declareList(keys: Command, terminal: Terminal): void {
-  const list = keys
-    .command('list')
-    .summary('List keys')
-    .description('Lists keys, newest first.')
-    .option('--search <text>', 'only keys with this in their name, external id, id or hint')
-    .option(
-      '--status <status>',
-      'only active, disabled, expired or expiring; several with commas between them',
-    )
+  const list = filtered(keys.command('list').summary('List keys').description('Lists keys, newest first.'))
     .addOption(
       new Option('--sort <field>', 'by what').choices(['createdAt', 'name', 'lastUsedAt', 'expiresAt']),
     )
     .addOption(new Option('--order <order>', 'in which direction').choices(['asc', 'desc']))
-    .option('--plan <id>', 'only keys that are bound to this plan')
-    .option('--tag <tag>', 'only keys with this tag; repeated: with all of them', collect)
-    .option('--external-id <id>', 'only keys of this owner in your own system')
     .addHelpText(
       'after',
       `
 Examples:
   tollgate keys list --tag eu --tag paid
   tollgate keys list --all -o csv > keys.csv
-  tollgate keys list --plan free --all -o id | xargs -n 1 tollgate keys disable --yes`,
+  tollgate keys list --status expiring --all -o id`,
     );
   managed<ListOptions>(paged(list), terminal, async ({ client, output }, _words, options) => {
-    const { plan, tag, externalId, search, status, sort, order } = options;
+    const { sort, order } = options;
+    const { tag, ...filter } = keyFilterOf(options);
     const pages = pagesOf(options, output, async (page) => {
       const query = {
         ...page,
-        ...(search !== undefined && { q: search }),
-        ...(status !== undefined && { status }),
+        ...filter,
         ...(sort !== undefined && { sort }),
         ...(order !== undefined && { order }),
-        ...(plan !== undefined && { rateLimitId: plan }),
         // The OpenAPI document describes a single tag; openapi-fetch repeats the parameter for a list.
         ...(tag !== undefined && { tag: tag as unknown as string }),
-        ...(externalId !== undefined && { externalId }),
       };
       const { apiKeys, nextCursor } = await bodyOf(client.GET('/consumer-api-key', { params: { query } }));
       return { items: apiKeys, nextCursor };
