@@ -1,4 +1,5 @@
 import type { Logger } from '../platform/logger.ts';
+import { WakeableTask } from '../platform/wakeable-task.ts';
 import type { JobRunner } from './job-runner.ts';
 import type { JobStore } from './job-store.ts';
 
@@ -21,11 +22,7 @@ interface JobTaskOptions {
 /** Works on jobs as soon as they are made. Without any, it looks once a minute. Does not keep the process alive. */
 export class JobTask {
   readonly #options: JobTaskOptions;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> | undefined;
-  #isStarted = false;
-  #isStopped = false;
-  #isWoken = false;
+  readonly #task = new WakeableTask(() => this.#pauseAfterRun());
   #isFailing = false;
   #trimmedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -35,37 +32,20 @@ export class JobTask {
 
   /** Call it once the tables exist. */
   start(): void {
-    this.#isStarted = true;
-    this.wake();
+    this.#task.start();
   }
 
   /** Looks for jobs now, or once more after the present run. */
   wake(): void {
-    this.#isWoken = true;
-    if (!this.#isStarted || this.#isStopped || this.#running !== undefined) return;
-    clearTimeout(this.#timer);
-    this.#running = this.#run();
+    this.#task.wake();
   }
 
   /** Resolves when nothing runs any more. Other replicas may go on with the jobs of this one. */
   async stop(): Promise<void> {
     const { runner, store, holder, log } = this.#options;
-    this.#isStopped = true;
     runner.interrupt();
-    clearTimeout(this.#timer);
-    const wasRunning = this.#running !== undefined;
-    await this.#running;
-    if (wasRunning)
+    if (await this.#task.stop())
       await store.release(holder).catch((err: unknown) => log.warn({ err }, 'jobs could not be released'));
-  }
-
-  async #run(): Promise<void> {
-    this.#isWoken = false;
-    const pauseMs = await this.#pauseAfterRun();
-    this.#running = undefined;
-    if (this.#isStopped) return;
-    this.#timer = setTimeout(() => this.wake(), this.#isWoken ? 0 : pauseMs);
-    this.#timer.unref();
   }
 
   async #pauseAfterRun(): Promise<number> {

@@ -1,4 +1,5 @@
 import type { Logger } from '../../platform/logger.ts';
+import { WakeableTask } from '../../platform/wakeable-task.ts';
 import type { TimedEvents } from '../timed/timed-events.ts';
 import type { Deliverer } from './deliverer.ts';
 import type { Backlog } from './delivery.ts';
@@ -27,14 +28,10 @@ export interface DeliveryTaskOptions {
  */
 export class DeliveryTask {
   readonly #options: DeliveryTaskOptions;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> | undefined;
+  readonly #task = new WakeableTask(() => this.#pauseAfterRun());
   /** For metrics; undefined while another replica delivers. */
   backlog: Backlog | undefined;
   #countedAtMs = Number.NEGATIVE_INFINITY;
-  #isStarted = false;
-  #isStopped = false;
-  #isWoken = false;
   #isFailing = false;
   #trimmedAtMs = Number.NEGATIVE_INFINITY;
   /** When no timed event was left; it is looked for some again later. */
@@ -46,33 +43,18 @@ export class DeliveryTask {
 
   /** Call it once the tables exist. */
   start(): void {
-    this.#isStarted = true;
-    this.wake();
+    this.#task.start();
   }
 
   /** Runs it now, or once more after the present run. */
   wake(): void {
-    this.#isWoken = true;
-    if (!this.#isStarted || this.#isStopped || this.#running !== undefined) return;
-    clearTimeout(this.#timer);
-    this.#running = this.#run();
+    this.#task.wake();
   }
 
   /** Resolves when nothing runs any more. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
-    await this.#running;
-    if (this.#isStarted) await this.#options.deliverer.stop();
-  }
-
-  async #run(): Promise<void> {
-    this.#isWoken = false;
-    const pauseMs = await this.#pauseAfterRun();
-    this.#running = undefined;
-    if (this.#isStopped) return;
-    this.#timer = setTimeout(() => this.wake(), this.#isWoken ? 0 : pauseMs);
-    this.#timer.unref();
+    await this.#task.stop();
+    if (this.#task.isStarted) await this.#options.deliverer.stop();
   }
 
   async #pauseAfterRun(): Promise<number> {
