@@ -9,7 +9,7 @@ import { type GatewayProcess, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { ask, original } from './support/ask.ts';
 import { startDocumentedBalancer } from './support/documented-balancer.ts';
-import { startFrontGateway } from './support/documented-gateways.ts';
+import { GATEWAY_KINDS, type GatewayKind, startFrontGateway } from './support/documented-gateways.ts';
 import type { RunningProgram } from './support/running-program.ts';
 
 const CHECK_INTERVAL_MS = 200;
@@ -29,8 +29,8 @@ let backend: Server;
 let places: readonly Place[];
 let replicas: GatewayProcess[] = [];
 let balancer: RunningProgram;
-let nginx: RunningProgram;
-let load: SteadyLoad | undefined;
+const fronts = new Map<GatewayKind, RunningProgram>();
+const loads: SteadyLoad[] = [];
 beforeAll(async () => {
   fleet = await startFleet(1);
   backend = createServer((req, res) => {
@@ -43,14 +43,15 @@ beforeAll(async () => {
   }));
   replicas = await Promise.all(places.map(start));
   balancer = await startDocumentedBalancer(places, CHECK_INTERVAL_MS);
-  nginx = await startFrontGateway('nginx', {
+  const neighbours = {
     tollgatePort: balancer.port,
     backendPort: (backend.address() as AddressInfo).port,
-  });
+  };
+  for (const kind of GATEWAY_KINDS) fronts.set(kind, await startFrontGateway(kind, neighbours));
 });
 afterAll(async () => {
-  await load?.stop();
-  await nginx?.stop();
+  await Promise.all(loads.map((load) => load.stop()));
+  await Promise.all([...fronts.values()].map((front) => front.stop()));
   await balancer?.stop();
   await Promise.all(replicas.map((replica) => replica.stop()));
   backend?.closeAllConnections();
@@ -69,15 +70,15 @@ function start({ publicPort, port, opsPort }: Place): Promise<GatewayProcess> {
   });
 }
 
-const nginxUrl = (): string => `http://127.0.0.1:${nginx.port}`;
+const frontUrl = (kind: GatewayKind): string => `http://127.0.0.1:${fronts.get(kind)?.port}`;
 
-describe('two replicas behind nginx with auth_request, configured as documented,', () => {
-  it('allow exactly the limit over the proxy, /authorize and nginx', async () => {
+describe('two replicas behind gateways, all configured as documented,', () => {
+  it('allow exactly the limit over the proxy, /authorize and each gateway', async () => {
     await fleet.admin.makePlan('exact', LIMIT, 'day');
     const { secret } = await fleet.admin.makeKey('exact', 'exact');
     const headers = original(secret);
     const ways = [
-      ...[nginxUrl(), nginxUrl(), ...replicas.map(({ url }) => url)].map(
+      ...[...GATEWAY_KINDS.map(frontUrl), ...replicas.map(({ url }) => url)].map(
         (url) => async () => (await ask(url, '/', { headers })).status,
       ),
       ...replicas.map(
@@ -99,13 +100,19 @@ describe('two replicas behind nginx with auth_request, configured as documented,
     expect(Object.fromEntries(statuses)).toEqual({ 200: LIMIT, 429: asked - LIMIT });
   });
 
-  it('fail no request while each is restarted under load, and count each once', async () => {
+  it('fail no request of any gateway while each is restarted under load, and count each once', async () => {
     await fleet.admin.makePlan('rolling', 1_000_000_000, 'day');
-    const { id, secret } = await fleet.admin.makeKey('rolling', 'rolling');
-    load = startLoad(nginxUrl(), secret, [
-      { method: 'GET', path: '/', clients: 12 },
-      { method: 'POST', path: '/', clients: 4 },
-    ]);
+    const keys: string[] = [];
+    for (const kind of GATEWAY_KINDS) {
+      const { id, secret } = await fleet.admin.makeKey(kind, 'rolling');
+      keys.push(id);
+      loads.push(
+        startLoad(frontUrl(kind), secret, [
+          { method: 'GET', path: '/', clients: 3 },
+          { method: 'POST', path: '/', clients: 1 },
+        ]),
+      );
+    }
     const hasDecided = async ({ opsUrl }: GatewayProcess): Promise<boolean> =>
       (await metric(opsUrl, 'tollgate_requests_total', 'route="authorize"')) > 0;
     for (const [index, place] of places.entries()) {
@@ -117,11 +124,13 @@ describe('two replicas behind nginx with auth_request, configured as documented,
       replicas[index] = renewed;
       await until(() => hasDecided(renewed));
     }
-    const { responses, failures } = await load.stop();
-    expect(failures).toEqual([]);
-    expect(responses).toBeGreaterThan(100);
+    const reports = await Promise.all(loads.map((load) => load.stop()));
     await Promise.all(replicas.map((replica) => replica.stop()));
-    const { usage } = await fleet.admin.detail(id);
-    expect(usage).toMatchObject({ totalRequests: responses, successfulRequests: responses });
+    for (const [index, { responses, failures }] of reports.entries()) {
+      const { usage } = await fleet.admin.detail(keys[index] ?? '');
+      expect([GATEWAY_KINDS[index], failures]).toEqual([GATEWAY_KINDS[index], []]);
+      expect(responses).toBeGreaterThan(25);
+      expect(usage).toMatchObject({ totalRequests: responses, successfulRequests: responses });
+    }
   });
 });
