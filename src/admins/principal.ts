@@ -12,8 +12,10 @@ export interface Principal {
   readonly onlyTags: readonly string[];
   /** The addresses and networks that requests may come from; null = any. */
   readonly allowedIps: readonly string[] | null;
-  /** Milliseconds since 1970; null = never. */
+  /** From this instant on the credential is rejected; null = never. Milliseconds since 1970. */
   readonly expiresAtMs: number | null;
+  /** Of the admin token when it was presented; null for the root token and consumers. */
+  readonly version: number | null;
 }
 
 /** The principal of a root token. */
@@ -25,6 +27,7 @@ export const ROOT: Principal = {
   onlyTags: [],
   allowedIps: null,
   expiresAtMs: null,
+  version: null,
 };
 
 /** The principal of a consumer. Without scopes, it may only use endpoints that need none. */
@@ -37,6 +40,7 @@ export function consumerOf({ id, name }: { readonly id: string; readonly name: s
     onlyTags: [],
     allowedIps: null,
     expiresAtMs: null,
+    version: null,
   };
 }
 

@@ -47,10 +47,11 @@ export class TokenAuthenticator {
     const lookups = [...vault.digestLookups(digestOfSecret(secret)), ...vault.lookups(secret)];
     const found = await this.#lookUp(client, () => repository.findByLookup(lookups, nowMs));
     if (found === undefined) return undefined;
-    const { token } = found;
+    const { token, present } = found;
     if (token.expiresAtMs !== null && token.expiresAtMs <= nowMs) return undefined;
     await this.#noteUse(token, nowMs);
-    return principalOf(token);
+    const isPrevious = !lookups.some((lookup) => lookup.equals(present.lookup));
+    return principalOf(token, isPrevious ? token.previousValidUntilMs : null);
   }
 
   #lookUp(
@@ -89,7 +90,10 @@ export function addressFault({ allowedIps }: Principal, address: string): Tollga
   return new TollgateError('address_not_allowed', 'The admin token may not be used from this address.');
 }
 
-function principalOf({ id, name, scopes, onlyTags, allowedIps, expiresAtMs }: AdminToken): Principal {
+/** `secretEndsAtMs`: when the secret ends that was presented, although the token does not; null = never. Milliseconds since 1970. */
+function principalOf(token: AdminToken, secretEndsAtMs: number | null): Principal {
+  const { id, name, scopes, onlyTags, allowedIps, expiresAtMs, version } = token;
+  const ends = [expiresAtMs, secretEndsAtMs].filter((atMs) => atMs !== null);
   return {
     type: 'token',
     id,
@@ -97,6 +101,7 @@ function principalOf({ id, name, scopes, onlyTags, allowedIps, expiresAtMs }: Ad
     scopes: new Set(scopes),
     onlyTags,
     allowedIps,
-    expiresAtMs,
+    expiresAtMs: ends.length === 0 ? null : Math.min(...ends),
+    version,
   };
 }

@@ -79,5 +79,6 @@ function webhookAfter(before: Webhook, wanted: DesiredWebhook, managedBy: string
     ...wanted,
     managedBy,
     ...(isEnabledAgain && { disabledReason: null, failingSinceMs: null }),
+    ...(wanted.url !== before.url && { failingSinceMs: null }),
   };
 }

@@ -18,8 +18,16 @@ export interface DeliveryPage {
   readonly onlyTags: readonly string[];
   readonly status?: Delivery['status'];
   readonly limit: number;
+  /** Of all bodies on the page. */
+  readonly maxBytes: number;
   /** Only deliveries older than this one. */
   readonly beforeId?: string;
+}
+
+export interface DeliveryList {
+  readonly deliveries: readonly Delivery[];
+  /** Whether there are older ones. */
+  readonly hasMore: boolean;
 }
 
 /**
@@ -41,7 +49,8 @@ export interface WebhookRepository {
   update(webhookId: string, edit: WebhookEdit, change: ChangeContext): Promise<Webhook | undefined>;
   /** Deletes it with its deliveries. False if there was no such webhook. Rejects with `VersionMismatch` like `update`. */
   delete(webhookId: string, change: ChangeContext): Promise<boolean>;
-  deliveries(webhookId: string, page: DeliveryPage): Promise<readonly Delivery[]>;
+  /** A page of deliveries; it is shorter where their bodies are long, but has at least one if there is one. */
+  deliveries(webhookId: string, page: DeliveryPage): Promise<DeliveryList>;
   findDelivery(webhookId: string, deliveryId: string): Promise<Delivery | undefined>;
   /** Stores a delivery that an administrator asked for. */
   addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<void>;

@@ -58,6 +58,9 @@ interface ListPage {
   readonly afterId: string | undefined;
 }
 
+/** The bodies of deliveries on one page: a batch has hundreds of kilobytes. */
+const PAGE_BYTES = 2_000_000;
+
 /**
  * Creates, shows, changes and deletes webhooks. Principals neither make nor change a webhook that hears more than they may read, and see
  * only webhooks, and deliveries, that are limited to their tags. A webhook outlives the token that made it.
@@ -158,6 +161,7 @@ export class WebhookService {
         onlyTags: withTagsOf(wanted.onlyTags, principal),
         ...(headers && { headerNames: Object.keys(headers) }),
         ...(changes.enabled && { disabledReason: null, failingSinceMs: null }),
+        ...(wanted.url !== before.url && { failingSinceMs: null }),
       };
       const sealed = headers && { sealedHeaders: sealHeaders(webhookId, headers, this.#options.vault) };
       return { ...present, webhook, ...sealed };
@@ -240,15 +244,14 @@ export class WebhookService {
     principal: Principal,
   ): Promise<{ readonly deliveries: readonly Delivery[]; readonly nextAfterId: string | undefined }> {
     await this.get(webhookId, principal);
-    const found = await this.#options.repository.deliveries(webhookId, {
+    const { deliveries, hasMore } = await this.#options.repository.deliveries(webhookId, {
       types: typesHeardBy(principal),
       onlyTags: principal.onlyTags,
-      limit: limit + 1,
+      ...{ limit, maxBytes: PAGE_BYTES },
       ...(status !== undefined && { status }),
       ...(afterId !== undefined && { beforeId: afterId }),
     });
-    const deliveries = found.slice(0, limit);
-    return { deliveries, nextAfterId: found.length > limit ? deliveries.at(-1)?.id : undefined };
+    return { deliveries, nextAfterId: hasMore ? deliveries.at(-1)?.id : undefined };
   }
 
   /** Sends a delivery again, under its id. Throws `WebhookNotFound`, `DeliveryNotFound` or `MissingScope`. */

@@ -339,6 +339,62 @@ describe('a delivery', () => {
     other.close();
   });
 
+  it('that gets 410 after the webhook was changed does not disable it', async () => {
+    const made = await webhook();
+    await makeKey();
+    const by = deliverer();
+    let responses = 0;
+    const respondLate = Promise.withResolvers<void>();
+    receiver.respond = () => {
+      responses += 1;
+      return { status: 410 };
+    };
+    const queue = store.records.deliveries;
+    const noteHealth = queue.noteHealth.bind(queue);
+    const late = jest.spyOn(queue, 'noteHealth').mockImplementationOnce(async (...health) => {
+      await respondLate.promise;
+      return noteHealth(...health);
+    });
+    await by.run();
+    await until(async () => late.mock.calls.length > 0);
+    await service.update(made.webhook.id, { changes: { description: 'moved' }, principal: ROOT }, change());
+    respondLate.resolve();
+    await by.settled();
+    late.mockRestore();
+    expect(responses).toBe(1);
+    expect(await service.get(made.webhook.id, ROOT)).toMatchObject({ enabled: true, disabledReason: null });
+  });
+
+  it('is the last one when it gets 410', async () => {
+    await webhook();
+    for (let made = 0; made < 9; made += 1) await makeKey();
+    receiver.respond = () => ({ status: 410 });
+    await deliver(deliverer());
+    // Those that were under way at the same time.
+    expect(receiver.received.length).toBeLessThanOrEqual(4);
+  });
+
+  it('to one webhook is made although another one can not be served', async () => {
+    const faulty = await webhook();
+    await webhook();
+    await makeKey();
+    const queue = store.records.deliveries;
+    const fanOut = queue.fanOut.bind(queue);
+    const failing = jest.spyOn(queue, 'fanOut').mockImplementation((webhookId, make) => {
+      if (webhookId === faulty.webhook.id) return Promise.reject(new Error('a fault of this webhook'));
+      return fanOut(webhookId, make);
+    });
+    const logged = jest.fn();
+    const by = deliverer({ log: pino({}, { write: logged }) });
+    await deliver(by);
+    await deliver(by);
+    failing.mockRestore();
+    expect(receiver.received).toHaveLength(1);
+    expect(logged).toHaveBeenCalledTimes(1);
+    await deliver(by);
+    expect(receiver.received).toHaveLength(2);
+  });
+
   it('that fails when all have failed for 5 days disables the webhook', async () => {
     const made = await webhook();
     await makeKey();
@@ -427,6 +483,34 @@ describe('a delivery', () => {
   });
 });
 
+describe('the list of deliveries', () => {
+  it('has pages that are bounded by the length of the bodies, and leaves none out', async () => {
+    const made = await webhook();
+    for (let index = 0; index < 5; index += 1) await makeKey();
+    await deliver(deliverer());
+    // The first two fit on a page, the third does not.
+    await sql`
+      UPDATE webhook_deliveries SET status = CASE WHEN id = longest THEN 'failed' ELSE status END,
+        body = repeat('x', CASE WHEN id = longest THEN 3000000 ELSE 900000 END)
+      FROM (SELECT id AS longest FROM webhook_deliveries WHERE webhook_id = ${made.webhook.id} ORDER BY id DESC OFFSET 2 LIMIT 1)
+      WHERE webhook_id = ${made.webhook.id}`.execute(store.records.db);
+    const pages: number[] = [];
+    const ids: string[] = [];
+    for (let afterId: string | undefined, isEnd = false; !isEnd; ) {
+      const page = { limit: 4, afterId, status: undefined };
+      const { deliveries, nextAfterId } = await service.deliveries(made.webhook.id, page, ROOT);
+      pages.push(deliveries.length);
+      ids.push(...deliveries.map(({ id }) => id));
+      afterId = nextAfterId;
+      isEnd = nextAfterId === undefined;
+    }
+    expect(pages).toEqual([2, 1, 2]);
+    expect(new Set(ids).size).toBe(5);
+    const failed = { limit: 4, afterId: undefined, status: 'failed' as const };
+    expect((await service.deliveries(made.webhook.id, failed, ROOT)).deliveries).toHaveLength(1);
+  });
+});
+
 describe('the secrets of a webhook', () => {
   it('are encrypted anew under a new encryption key, and sign as before', async () => {
     const { secret, webhook: made } = await webhook({ headers: { authorization: 'Bearer of-the-receiver' } });
@@ -506,12 +590,36 @@ describe('what was delivered', () => {
     expect(await count('webhook_deliveries')).toBe(0);
   });
 
+  it('is removed where its webhook has been disabled for 30 days', async () => {
+    const made = await webhook();
+    const other = await webhook();
+    await makeKey();
+    receiver.respond = () => ({ status: 500 });
+    const by = deliverer();
+    await deliver(by);
+    const disabled = { changes: { enabled: false }, principal: ROOT };
+    await service.update(made.webhook.id, disabled, change());
+    clock.advance(29 * DAY_MS);
+    await by.trim();
+    expect(await deliveriesOf(made)).toHaveLength(1);
+    clock.advance(2 * DAY_MS);
+    await by.trim();
+    expect([await deliveriesOf(made), await deliveriesOf(other)]).toMatchObject([
+      [],
+      [{ status: 'pending' }],
+    ]);
+  });
+
   it('is removed after 30 days where it failed', async () => {
     const made = await webhook();
     await makeKey();
     const by = deliverer();
     await deliver(by);
-    await store.records.db.updateTable('webhook_deliveries').set({ status: 'failed' }).execute();
+    await store.records.db
+      .updateTable('webhook_deliveries')
+      .set({ status: 'failed' })
+      .where('webhook_id', '=', made.webhook.id)
+      .execute();
     clock.advance(29 * DAY_MS);
     await by.trim();
     expect(await deliveriesOf(made)).toHaveLength(1);

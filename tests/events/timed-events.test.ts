@@ -346,6 +346,21 @@ describe('a key that expires', () => {
     expect(events.length).toBe(total);
   });
 
+  it('is not forgotten once a stream hears of it', async () => {
+    const timed = new PostgresTimedEvents(store.records.db);
+    await new PostgresEventReader(store.records.db).follow(false);
+    await timedUntil(0).run();
+    const positions = () => store.records.db.selectFrom('key_expiry_progress').select('kind').execute();
+    const before = await positions();
+    // As by a replica that found that nothing is heard just before.
+    await timed.forgetExpiries();
+    expect(await positions()).toEqual(before);
+    expect(before.length).toBeGreaterThan(0);
+    await store.records.db.updateTable('audit_log_ends').set({ streamed_until: null }).execute();
+    await timed.forgetExpiries();
+    expect(await positions()).toEqual([]);
+  });
+
   it('is not announced to a webhook that was made later', async () => {
     await expiring(-HOUR_MS);
     await timedUntil(0).run();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ROOT_TOKEN, startManagement, type TestManagement } from './start-management.ts';
 
 let management: TestManagement;
@@ -105,5 +105,33 @@ describe('the stream of events', () => {
     await management.send('delete', `/tollgate/admin-token/${token.adminTokenId}`).expect(200);
     await management.createKey('after the end');
     expect(await stream.next()).toBeUndefined();
+  });
+
+  it('of a token that was lowered while the request was authenticated ends before its first event', async () => {
+    const token = await management.createToken({ scopes: ['webhooks:read', 'keys:read'] });
+    const { adminTokens } = management.records;
+    const found = jest.spyOn(adminTokens, 'findByLookup').mockImplementationOnce(async (...lookups) => {
+      found.mockRestore();
+      const before = await adminTokens.findByLookup(...lookups);
+      const lowered = { scopes: ['webhooks:read'] };
+      await management.send('patch', `/tollgate/admin-token/${token.adminTokenId}`, lowered).expect(200);
+      return before;
+    });
+    const stream = await Stream.open('', token.secret);
+    await management.createKey('after it was lowered');
+    expect([stream.status, await stream.next()]).toEqual([200, undefined]);
+  });
+
+  it('ends with the previous secret of a token for those who present it', async () => {
+    const scopes = ['webhooks:read', 'keys:read'];
+    const { adminTokenId, secret } = await management.createToken({ scopes });
+    const path = `/tollgate/admin-token/${adminTokenId}/rotate`;
+    const rotated = await management.send('post', path, { graceSeconds: 60 }).expect(200);
+    const [previous, present] = [await Stream.open('', secret), await Stream.open('', rotated.body.secret)];
+    management.clock.advance(60_000);
+    const { id } = await management.createKey('after the grace period');
+    expect(await previous.next()).toBeUndefined();
+    expect((await present.next())?.event.subject).toBe(id);
+    present.close();
   });
 });

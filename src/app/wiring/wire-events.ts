@@ -1,7 +1,8 @@
 import { AddressPolicy } from '../../events/delivery/address-policy.ts';
 import { Deliverer } from '../../events/delivery/deliverer.ts';
 import { DeliveryTask } from '../../events/delivery/delivery-task.ts';
-import { DeliverySender, resolveName } from '../../events/delivery/send-delivery.ts';
+import { nameResolver } from '../../events/delivery/resolve-name.ts';
+import { DeliverySender } from '../../events/delivery/send-delivery.ts';
 import { EventStreams } from '../../events/stream/event-streams.ts';
 import { TimedEvents } from '../../events/timed/timed-events.ts';
 import { WebhookService } from '../../events/webhook-service.ts';
@@ -46,7 +47,7 @@ export function wireEvents(
   const { clock, random, log } = platform;
   const { eventsSource: source } = settings;
   const rules = { allowHttp: settings.webhookAllowHttp, allowedNetworks: settings.webhookAllowedNetworks };
-  const policy = new AddressPolicy(rules, resolveName);
+  const policy = new AddressPolicy(rules, nameResolver());
   const { webhooks: repository, deliveries: queue, unitOfWork } = records;
   const sender = new DeliverySender(policy, clock);
   const deliverer = new Deliverer({ queue, repository, sender, vault, source, clock, random, log });
@@ -59,6 +60,7 @@ export function wireEvents(
   shutdown.add('deliveries to webhooks', CLOSE_DEADLINE_MS, () => task.stop());
   const wake = (): void => void unitOfWork.afterCommit(async () => task.wake());
   const webhooks = new WebhookService({ repository, policy, vault, source, clock, random, wake });
-  const streams = new EventStreams({ reader: new PostgresEventReader(records.db), source, clock });
+  const reader = new PostgresEventReader(records.db);
+  const streams = new EventStreams({ reader, source, clock, wake: () => task.wake() });
   return { webhooks, streams, delivering: { deliverer, task }, startDelivering: () => task.start() };
 }

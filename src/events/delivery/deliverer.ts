@@ -39,6 +39,8 @@ export class Deliverer {
   readonly #makeId: () => string;
   readonly #endpoints = new Map<string, EndpointDeliveries>();
   readonly #stopping = new AbortController();
+  /** The webhooks that could not be served in the last run, of which the log says so. */
+  readonly #faulty = new Set<string>();
   /** Attempts of this process, by how they ended. */
   readonly attempts = { succeeded: 0, failed: 0 };
   /** Whether it may have the lease. */
@@ -63,7 +65,7 @@ export class Deliverer {
     while (page.length > 0) {
       for (const stored of page) {
         if (stored.webhook.enabled) found.add(stored.webhook.id);
-        if (await this.#serve(stored)) result = 'behind';
+        if (await this.#tryToServe(stored)) result = 'behind';
         else if (result === 'no webhooks') result = 'delivering';
       }
       page = await queue.served(page.at(-1)?.webhook.id, WEBHOOKS_AT_ONCE);
@@ -115,6 +117,23 @@ export class Deliverer {
       if (found.has(id)) continue;
       endpoint.pause();
       if (endpoint.isIdle) this.#endpoints.delete(id);
+      this.#faulty.delete(id);
+    }
+  }
+
+  /** Like `#serve`. A fault of one webhook ends the run for no other; without the store there is nothing to do for any. */
+  async #tryToServe(stored: StoredWebhook): Promise<boolean> {
+    const { id } = stored.webhook;
+    try {
+      const isBehind = await this.#serve(stored);
+      this.#faulty.delete(id);
+      return isBehind;
+    } catch (err) {
+      if (err instanceof StoreUnavailable) throw err;
+      if (!this.#faulty.has(id))
+        this.#options.log.error({ err, webhookId: id }, 'a webhook can not be served; it is tried again');
+      this.#faulty.add(id);
+      return false;
     }
   }
 
@@ -137,7 +156,7 @@ export class Deliverer {
   #endpointOf({ webhook }: StoredWebhook): EndpointDeliveries {
     const present = this.#endpoints.get(webhook.id);
     if (present !== undefined) return present;
-    const disable = (reason: DisabledReason) => this.#disable(webhook.id, reason);
+    const disable = (reason: DisabledReason, version: number) => this.#disable(webhook.id, reason, version);
     const onAttempt = (hasFailed: boolean) => {
       this.attempts[hasFailed ? 'failed' : 'succeeded'] += 1;
     };
@@ -147,18 +166,17 @@ export class Deliverer {
     return endpoint;
   }
 
-  async #disable(webhookId: string, disabledReason: DisabledReason): Promise<void> {
+  async #disable(webhookId: string, disabledReason: DisabledReason, version: number): Promise<void> {
     const { repository, clock, log } = this.#options;
+    // The request may have been made before an administrator changed the webhook.
+    const edit = (present: StoredWebhook): StoredWebhook =>
+      present.webhook.version === version
+        ? { ...present, webhook: { ...present.webhook, enabled: false, disabledReason } }
+        : present;
     const change = changeByGateway(clock.nowMs());
-    await repository.update(
-      webhookId,
-      {
-        action: 'webhook.disable',
-        edit: (present) => ({ ...present, webhook: { ...present.webhook, enabled: false, disabledReason } }),
-      },
-      change,
-    );
-    log.error({ webhookId, disabledReason }, 'a webhook was disabled: its endpoint does not accept events');
+    const webhook = await repository.update(webhookId, { action: 'webhook.disable', edit }, change);
+    if (webhook?.disabledReason === disabledReason)
+      log.error({ webhookId, disabledReason }, 'a webhook was disabled: its endpoint does not accept events');
   }
 }
 

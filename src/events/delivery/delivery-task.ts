@@ -1,13 +1,13 @@
 import type { Logger } from '../../platform/logger.ts';
 import { WakeableTask } from '../../platform/wakeable-task.ts';
-import type { TimedEvents } from '../timed/timed-events.ts';
+import type { TimedEvents, TimedResult } from '../timed/timed-events.ts';
 import type { Deliverer } from './deliverer.ts';
 import type { Backlog } from './delivery.ts';
 
 /** The pauses between runs. Milliseconds. */
 const BUSY_PAUSE_MS = 1000;
 const STANDBY_PAUSE_MS = 5000;
-/** Without a webhook: until a webhook that another replica made is noticed. */
+/** Without a webhook or a stream: until one at another replica is noticed. */
 const IDLE_PAUSE_MS = 60_000;
 const TRIM_EVERY_MS = 3_600_000;
 /** How late an event that time brings about may be. */
@@ -24,7 +24,7 @@ export interface DeliveryTaskOptions {
 
 /**
  * Makes the events that time brings about, and runs a deliverer while there are webhooks; without one it looks for webhooks and streams
- * once a minute. Does not keep the process alive.
+ * once a minute. Call `wake` when one begins to hear. Does not keep the process alive.
  */
 export class DeliveryTask {
   readonly #options: DeliveryTaskOptions;
@@ -34,8 +34,12 @@ export class DeliveryTask {
   #countedAtMs = Number.NEGATIVE_INFINITY;
   #isFailing = false;
   #trimmedAtMs = Number.NEGATIVE_INFINITY;
-  /** When no timed event was left; it is looked for some again later. */
+  /** When no timed event was left; it is looked for some again later, or when something begins to hear them. */
   #timedAtMs = Number.NEGATIVE_INFINITY;
+  #timedResult: TimedResult = 'unheard';
+  /** The calls of `wake`, and how many there had been when timed events were made last. */
+  #wakes = 0;
+  #timedAfter = 0;
 
   constructor(options: DeliveryTaskOptions) {
     this.#options = options;
@@ -48,6 +52,7 @@ export class DeliveryTask {
 
   /** Runs it now, or once more after the present run. */
   wake(): void {
+    this.#wakes += 1;
     this.#task.wake();
   }
 
@@ -70,13 +75,14 @@ export class DeliveryTask {
         this.#countedAtMs = monotonicMs();
         this.backlog = await deliverer.backlog();
       }
-      const hasMoreTimed = await this.#makeTimed();
+      const timedResult = await this.#makeTimed();
       if (monotonicMs() - this.#trimmedAtMs >= TRIM_EVERY_MS) {
         this.#trimmedAtMs = monotonicMs();
         await deliverer.trim();
       }
-      if (hasMoreTimed || result === 'behind') return 0;
-      return result === 'no webhooks' ? IDLE_PAUSE_MS : BUSY_PAUSE_MS;
+      if (timedResult === 'more' || result === 'behind') return 0;
+      if (result !== 'no webhooks') return BUSY_PAUSE_MS;
+      return timedResult === 'unheard' ? IDLE_PAUSE_MS : TIMED_EVERY_MS;
     } catch (err) {
       if (!this.#isFailing) log.warn({ err }, 'events could not be delivered; it is tried again');
       this.#isFailing = true;
@@ -84,12 +90,16 @@ export class DeliveryTask {
     }
   }
 
-  /** Resolves with whether there may be more to make. */
-  async #makeTimed(): Promise<boolean> {
+  /** Makes the timed events that are due, and resolves with what is left. */
+  async #makeTimed(): Promise<TimedResult> {
     const { timed, monotonicMs } = this.#options;
-    if (monotonicMs() - this.#timedAtMs < TIMED_EVERY_MS) return false;
-    const hasMore = await timed.run();
-    if (!hasMore) this.#timedAtMs = monotonicMs();
-    return hasMore;
+    const isDue = this.#timedAfter !== this.#wakes || monotonicMs() - this.#timedAtMs >= TIMED_EVERY_MS;
+    if (!isDue) return this.#timedResult;
+    const wakes = this.#wakes;
+    this.#timedResult = await timed.run();
+    if (this.#timedResult === 'more') return 'more';
+    this.#timedAtMs = monotonicMs();
+    this.#timedAfter = wakes;
+    return this.#timedResult;
   }
 }

@@ -115,13 +115,17 @@ export interface DeliveryQueue {
   /** Sets or clears since when a webhook is failing, and resolves with the instant. Milliseconds since 1970. */
   noteHealth(webhookId: string, hasFailed: boolean, atMs: number): Promise<number | null>;
   backlog(): Promise<Backlog>;
-  /** Removes deliveries that ended long ago or whose webhook was deleted, and events that all webhooks have considered and no stream can ask for. */
+  /**
+   * Removes deliveries that ended long ago, that have been due for long at a disabled webhook, or whose webhook was deleted, and events that
+   * all webhooks have considered and no stream can ask for.
+   */
   trim(limits: TrimLimits): Promise<void>;
 }
 
 /** What is removed. Milliseconds since 1970. */
 export interface TrimLimits {
   readonly succeededBeforeMs: number;
+  /** Of deliveries that failed, and those to disabled webhooks. */
   readonly failedBeforeMs: number;
   readonly eventsBeforeMs: number;
 }

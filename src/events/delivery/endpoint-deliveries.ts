@@ -5,7 +5,7 @@ import type { Random } from '../../platform/random.ts';
 import { hears } from '../event-patterns.ts';
 import { TEST_TYPE } from '../event-types.ts';
 import { openHeaders, openSecrets, type WebhookSeal } from '../sealed-webhook.ts';
-import type { DisabledReason, StoredWebhook } from '../webhook.ts';
+import type { DisabledReason, StoredWebhook, Webhook } from '../webhook.ts';
 import type { AttemptResult, Delivery, DeliveryQueue } from './delivery.ts';
 import { nextAttemptAt } from './retry-schedule.ts';
 import type { DeliverySender, Outcome, OutgoingRequest } from './send-delivery.ts';
@@ -19,8 +19,8 @@ export interface EndpointOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** Disables the webhook. */
-  readonly disable: (reason: DisabledReason) => Promise<void>;
+  /** Disables the webhook, unless it has another version by now. */
+  readonly disable: (reason: DisabledReason, webhookVersion: number) => Promise<void>;
   /** Called after each attempt. */
   readonly onAttempt: (hasFailed: boolean) => void;
   /** Ends the requests that are under way. */
@@ -121,9 +121,15 @@ export class EndpointDeliveries {
     const attempt = { atMs, responseStatus, durationMs, fault };
     await queue.note(delivery, { attempt, atMs, ...this.#following(delivery, outcome, hasFailed) });
     const failingSinceMs = await queue.noteHealth(webhook.id, hasFailed, atMs);
-    if (responseStatus === GONE) await this.#options.disable('gone');
-    else if (failingSinceMs !== null && atMs - failingSinceMs >= LONGEST_FAILURE_MS)
-      await this.#options.disable('failing');
+    const isFailing = failingSinceMs !== null && atMs - failingSinceMs >= LONGEST_FAILURE_MS;
+    if (responseStatus === GONE) await this.#disable('gone', webhook);
+    else if (isFailing) await this.#disable('failing', webhook);
+  }
+
+  async #disable(reason: DisabledReason, { version }: Webhook): Promise<void> {
+    await this.#options.disable(reason, version);
+    // The next run starts with the webhook as it is then: disabled, or changed by an administrator meanwhile.
+    if (this.#stored?.webhook.version === version) this.pause();
   }
 
   /** Never rejects because of the endpoint, or of a secret that can't be decrypted. */

@@ -1,7 +1,6 @@
-import { type LookupAddress, lookup as lookUpName } from 'node:dns';
-import { promisify } from 'node:util';
+import type { LookupAddress } from 'node:dns';
 import type { Clock } from '../../platform/clock.ts';
-import { AddressNotAllowed, type AddressPolicy, type ResolveName } from './address-policy.ts';
+import { AddressNotAllowed, type AddressPolicy } from './address-policy.ts';
 import type { DeliveryFault } from './delivery.ts';
 
 /** A request to an endpoint. */
@@ -28,11 +27,6 @@ const RESPONSE_BYTES = 4096;
 const RESPONSE_HEAD_BYTES = 16_384;
 /** Longest time for the body of a response, which no outcome depends on. Milliseconds. */
 const RESPONSE_BODY_MS = 2000;
-
-const lookUpAll = promisify(lookUpName);
-
-/** Resolves a name as the system does. */
-export const resolveName: ResolveName = (name) => lookUpAll(name, { all: true });
 
 /**
  * Sends requests to endpoints that are not trusted. The addresses of the name are checked and the connection is made to one of these: the

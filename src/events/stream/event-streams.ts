@@ -27,6 +27,8 @@ export interface EventStreamsOptions {
   /** `source` of all events. */
   readonly source: string;
   readonly clock: Clock;
+  /** Is called when a stream begins to hear events. */
+  readonly wake: () => void;
 }
 
 /** A client's request for a stream. */
@@ -61,6 +63,7 @@ export class EventStreams {
     if (this.#open >= MOST_STREAMS)
       throw new TollgateError('overloaded', 'Too many streams are open. Try again shortly.');
     const lastEvent = await this.#options.reader.follow(hearsUsage(request));
+    this.#options.wake();
     return this.#chunks(request, Math.min(request.afterSequence ?? lastEvent, lastEvent));
   }
 

@@ -26,7 +26,7 @@ export interface TimedEventStore {
     beforeMs: number,
     make: (usage: readonly UnsentUsage[]) => readonly OutboxEvent[],
   ): Promise<boolean>;
-  /** Forgets up to where keys were looked at. */
+  /** Forgets up to where keys were looked at, if nothing hears of them. */
   forgetExpiries(): Promise<void>;
   /** Removes usage that nothing hears any more. */
   forgetUsage(): Promise<void>;
@@ -40,6 +40,9 @@ export interface TimedEventsOptions {
   readonly makeId: () => string;
 }
 
+/** What a run left: perhaps more to make, nothing, or nothing because nothing is heard. */
+export type TimedResult = 'more' | 'done' | 'unheard';
+
 /** Pages of events in one run: deliveries go on between two runs. */
 const PAGES_IN_A_RUN = 20;
 
@@ -51,14 +54,14 @@ export class TimedEvents {
     this.#options = options;
   }
 
-  /** Makes the events that are due. Resolves with whether there may be more. Rejects with `StoreUnavailable`. */
-  async run(): Promise<boolean> {
+  /** Makes the events that are due. Rejects with `StoreUnavailable`. */
+  async run(): Promise<TimedResult> {
     const { store } = this.#options;
     const listeners = await store.listeners();
     if (!listeners.usage) await store.forgetUsage();
     if (!listeners.any) {
       await store.forgetExpiries();
-      return false;
+      return 'unheard';
     }
     const left = { pages: PAGES_IN_A_RUN };
     for (const notice of EXPIRY_NOTICES) {
@@ -66,7 +69,7 @@ export class TimedEvents {
       while (left.pages > 0 && (await store.passExpiries(notice, make))) left.pages -= 1;
     }
     if (listeners.usage) await this.#passUsage(left);
-    return left.pages === 0;
+    return left.pages === 0 ? 'more' : 'done';
   }
 
   async #passUsage(left: { pages: number }): Promise<void> {

@@ -39,7 +39,7 @@ export const streamEvents: Endpoint = {
       onlyTags: principal.onlyTags,
       subject: readText(query, 'subject'),
       afterSequence: sequenceOf(header('Last-Event-ID')),
-      isAllowed: await authorization(principal, tokens, clock),
+      isAllowed: () => isUnchanged(principal, tokens, clock),
     });
     return new StreamedText('text/event-stream', chunks, headers);
   },
@@ -61,26 +61,21 @@ function sequenceOf(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-/** Whether a principal is still as it was: a token that was changed, rotated or deleted, or has expired, must be presented again. */
-async function authorization(
-  { id, type, expiresAtMs }: Principal,
+/**
+ * Whether a principal is still as it was when it made the request: a token that was changed, rotated or deleted since, or has expired, must
+ * be presented again.
+ */
+async function isUnchanged(
+  { id, version, expiresAtMs }: Principal,
   tokens: AdminTokenService,
   clock: Clock,
-): Promise<() => Promise<boolean>> {
-  if (type !== 'token' || id === null) return async () => true;
-  const stateOf = async () => {
-    const { version, previousValidUntilMs } = await tokens.get(id, { onlyTags: [] });
-    return `${version} ${previousValidUntilMs !== null && previousValidUntilMs > clock.nowMs()}`;
-  };
-  const before = await stateOf();
-  return async () => {
-    if (expiresAtMs !== null && expiresAtMs <= clock.nowMs()) return false;
-    return stateOf().then(
-      (state) => state === before,
-      (error: unknown) => {
-        if (error instanceof AdminTokenNotFound) return false;
-        throw error;
-      },
-    );
-  };
+): Promise<boolean> {
+  if (version === null || id === null) return true;
+  if (expiresAtMs !== null && expiresAtMs <= clock.nowMs()) return false;
+  try {
+    return (await tokens.get(id, { onlyTags: [] })).version === version;
+  } catch (error) {
+    if (error instanceof AdminTokenNotFound) return false;
+    throw error;
+  }
 }

@@ -178,6 +178,10 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
       SELECT id FROM webhook_deliveries
       WHERE status IN ('failed', 'cancelled') AND ended_at < ${new Date(failedBeforeMs)}
       LIMIT ${REMOVED_AT_ONCE})`);
+    await this.#removeInParts(sql`webhook_deliveries WHERE id IN (
+      SELECT webhook_deliveries.id FROM webhooks JOIN webhook_deliveries ON webhook_id = webhooks.id
+      WHERE NOT enabled AND status = 'pending' AND next_attempt_at < ${new Date(failedBeforeMs)}
+      LIMIT ${REMOVED_AT_ONCE})`);
     // Looks at the oldest ones only: there is no index of the instants, and there may be millions of newer events.
     await this.#removeInParts(sql`events WHERE sequence IN (
       SELECT sequence FROM (

@@ -105,7 +105,8 @@ export class PostgresTimedEvents implements TimedEventStore {
   }
 
   async forgetExpiries(): Promise<void> {
-    await this.#db.deleteFrom('key_expiry_progress').execute();
+    // Looks again whether anything is heard: a stream may have been opened since.
+    await sql`DELETE FROM key_expiry_progress USING audit_log_ends WHERE NOT ${IS_HEARD}`.execute(this.#db);
   }
 
   async forgetUsage(): Promise<void> {

@@ -2,11 +2,16 @@ import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
-import type { Delivery, NewDelivery } from '../../../events/delivery/delivery.ts';
+import { DELIVERY_STATUSES, type Delivery, type NewDelivery } from '../../../events/delivery/delivery.ts';
 import { BATCHED_TYPE } from '../../../events/event-types.ts';
 import type { SealedWebhooks } from '../../../events/rotate-sealed-webhooks.ts';
 import { auditedWebhook, type StoredWebhook, type Webhook, webhookTarget } from '../../../events/webhook.ts';
-import type { DeliveryPage, WebhookEdit, WebhookRepository } from '../../../events/webhook-repository.ts';
+import type {
+  DeliveryList,
+  DeliveryPage,
+  WebhookEdit,
+  WebhookRepository,
+} from '../../../events/webhook-repository.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
@@ -118,18 +123,21 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
     });
   }
 
-  async deliveries(webhookId: string, page: DeliveryPage): Promise<readonly Delivery[]> {
-    let rows = this.#db
-      .selectFrom('webhook_deliveries')
-      .selectAll()
-      .where('webhook_id', '=', webhookId)
-      .where('event_type', 'in', page.types)
-      .where(sql<boolean>`tags @> ${page.onlyTags}::text[]`)
-      .orderBy('id', 'desc')
-      .limit(page.limit);
-    if (page.status !== undefined) rows = rows.where('status', '=', page.status);
-    if (page.beforeId !== undefined) rows = rows.where('id', '<', page.beforeId);
-    return page.types.length === 0 ? [] : (await rows.execute()).map(deliveryOfRow);
+  async deliveries(webhookId: string, page: DeliveryPage): Promise<DeliveryList> {
+    const { limit, maxBytes } = page;
+    const found = await newestDeliveries(this.#db, webhookId, { ...page, limit: limit + 1 });
+    let bytes = 0;
+    const ids = found
+      .slice(0, limit)
+      .filter((row, index) => {
+        bytes += row.bytes;
+        return index === 0 || bytes <= maxBytes;
+      })
+      .map(({ id }) => id);
+    if (ids.length === 0) return { deliveries: [], hasMore: false };
+    const rows = this.#db.selectFrom('webhook_deliveries').selectAll().where('id', 'in', ids);
+    const deliveries = (await rows.orderBy('id', 'desc').execute()).map(deliveryOfRow);
+    return { deliveries, hasMore: ids.length < found.length };
   }
 
   async findDelivery(webhookId: string, deliveryId: string): Promise<Delivery | undefined> {
@@ -164,6 +172,23 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
       return true;
     });
   }
+}
+
+/** The newest deliveries of a page without their bodies. Reads the newest of each type and status, however many others there are. */
+async function newestDeliveries(
+  db: RecordsDatabase,
+  webhookId: string,
+  { types, status, onlyTags, beforeId, limit }: DeliveryPage,
+): Promise<readonly { readonly id: string; readonly bytes: number }[]> {
+  const statuses = status === undefined ? DELIVERY_STATUSES : [status];
+  const older = beforeId === undefined ? sql`` : sql`AND id < ${beforeId}`;
+  const { rows } = await sql<{ id: string; bytes: number }>`
+    SELECT newest.* FROM unnest(${types}::text[]) AS type, unnest(${statuses}::text[]) AS state, LATERAL (
+      SELECT id, octet_length(body) AS bytes FROM webhook_deliveries
+      WHERE webhook_id = ${webhookId} AND event_type = type AND status = state AND tags @> ${onlyTags}::text[] ${older}
+      ORDER BY id DESC LIMIT ${limit}) AS newest
+    ORDER BY id DESC LIMIT ${limit}`.execute(db);
+  return rows;
 }
 
 /** Whether a webhook is limited to all of these tags. Without tags, every webhook matches. */

@@ -1,0 +1,84 @@
+import { type LookupAddress, lookup as lookUpName } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
+import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { promisify } from 'node:util';
+import { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
+import type { ResolveName } from './address-policy.ts';
+
+/** How names are resolved; each has a default that is the system's. */
+export interface NameResolverOptions {
+  /** The addresses of name servers. */
+  readonly servers?: readonly string[];
+  /** How long a name server may take at first. Milliseconds. */
+  readonly queryTimeoutMs?: number;
+  readonly hostsFile?: string;
+  /** Occupies a thread until it ends. */
+  readonly lookUp?: ResolveName;
+}
+
+const QUERY_TIMEOUT_MS = 2000;
+const QUERIES = 2;
+/** Names that wait for the system, which take turns. */
+const SYSTEM_LOOK_UPS = { maxRunning: 1, maxWaiting: 1000, maxWaitingPerGroup: 4 };
+
+const lookUpAll = promisify(lookUpName);
+
+/**
+ * Resolves names of endpoints, which are not trusted: a name server that never responds must not hold up the gateway's look-ups of its
+ * backend and its stores. These occupy threads of which there are few, so endpoints are resolved without one: by the hosts file, then by
+ * DNS. Only names which both lack, because they depend on search domains or other sources of the system, are looked up by the system,
+ * one at a time.
+ */
+export function nameResolver({
+  servers,
+  queryTimeoutMs = QUERY_TIMEOUT_MS,
+  hostsFile = '/etc/hosts',
+  lookUp = (name) => lookUpAll(name, { all: true }),
+}: NameResolverOptions = {}): ResolveName {
+  const lookUps = new ConcurrencyLimit(SYSTEM_LOOK_UPS);
+  const bySystem: ResolveName = (name) => {
+    const result = Promise.withResolvers<readonly LookupAddress[]>();
+    const isTaken = lookUps.run((done) => {
+      lookUp(name).then(result.resolve, result.reject).finally(done);
+    }, name);
+    if (!isTaken) result.reject(codedError('ETIMEOUT'));
+    return result.promise;
+  };
+  return async (name) => {
+    const written = await addressesInHosts(hostsFile, name);
+    if (written.length > 0) return written;
+    // A new one reads the system's name servers, which may have changed.
+    const resolver = new Resolver({ timeout: queryTimeoutMs, tries: QUERIES });
+    if (servers !== undefined) resolver.setServers([...servers]);
+    const found = await addressesByDns(name, resolver);
+    return found.length > 0 ? found : bySystem(name);
+  };
+}
+
+/** The addresses that the hosts file has for a name. A file that can't be read has none. */
+async function addressesInHosts(file: string, name: string): Promise<readonly LookupAddress[]> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return text.split('\n').flatMap((line) => {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
+    const family = isIP(address);
+    return family !== 0 && names.some((each) => each.toLowerCase() === name) ? [{ address, family }] : [];
+  });
+}
+
+/** The addresses of both families; none if the name is not known. Rejects if the name servers are too slow. */
+async function addressesByDns(name: string, resolver: Resolver): Promise<readonly LookupAddress[]> {
+  const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  const found = results.flatMap((result, index) =>
+    result.status === 'rejected'
+      ? []
+      : result.value.map((address) => ({ address, family: index === 0 ? 4 : 6 })),
+  );
+  const isLate = results.some((result) => result.status === 'rejected' && result.reason.code === 'ETIMEOUT');
+  if (found.length === 0 && isLate) throw codedError('ETIMEOUT');
+  return found;
+}
+
+function codedError(code: string): Error {
+  return Object.assign(new Error('The name was not resolved in time.'), { code });
+}
