@@ -51,6 +51,10 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
     summary: 'Consumer API keys',
     load: async () => (await import('./commands/keys/keys.ts')).declareKeys,
   },
+  import: {
+    summary: 'Keys and limits of Kong, Tyk, Unkey or a table',
+    load: async () => (await import('./commands/import/declare-import-from.ts')).declareImportFrom,
+  },
   jobs: {
     summary: 'Changes of many keys in the background',
     load: async () => (await import('./commands/jobs/jobs.ts')).declareJobs,

@@ -370,7 +370,7 @@ describe('tollgate keys import', () => {
     for (let block = 0; block < 18; block += 1) await large.write(row.repeat(250));
     await large.close();
     const ended = await stage.tollgate.run(['keys', 'import', path, '--dry-run'], {
-      nodeOptions: ['--max-old-space-size=30'],
+      nodeOptions: ['--max-old-space-size=34'],
     });
     expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('4500 rows: 4500') });
   });

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
@@ -26,85 +25,56 @@ const url = (): string => fleet.replicas[0]?.url ?? '';
 
 beforeAll(async () => {
   await Promise.all([requireProgram('curl', 'curl'), requireProgram('jq', 'jq')]);
+  fleet = await startInProcessFleet(1);
+  tollgate = new Administrator(url());
 });
+afterAll(() => fleet?.stop());
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-guide-'));
   await putCommandInto(directory);
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
-/** Runs blocks of a guide in order, in the directory of the test. */
-async function play(blocks: readonly string[], settings: Readonly<Record<string, string>> = {}) {
+/** Runs the blocks below a heading of a guide in order, in the directory of the test. */
+async function play(page: string, heading: string, settings: Readonly<Record<string, string>> = {}) {
   const env = {
     ...tollgate.environment,
     ...settings,
     PATH: `${directory}${delimiter}${process.env.PATH}`,
     HOME: directory,
   };
-  return (await run('sh', ['-c', blocks.join('\n')], { env, cwd: directory })).stdout;
+  const blocks = await documentedCommands(heading, page);
+  return run('sh', ['-c', blocks.join('\n')], { env, cwd: directory }).catch((error) => error);
 }
 
-const rows = async (name: string): Promise<readonly Record<string, unknown>[]> =>
-  (await readFile(join(directory, name), 'utf8'))
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+const example = (name: string, as = name) => copyFile(join(EXAMPLES, name), join(directory, as));
 
-describe('docs/migrate-from-kong.md', () => {
-  const page = 'migrate-from-kong.md';
-  beforeAll(async () => {
-    fleet = await startInProcessFleet(1);
-    tollgate = new Administrator(url());
+/** Plays the common steps of a guide: the dry run, the import, and the look at the result. */
+async function move(page: string) {
+  const dryRun = await play(page, '## 2. See what would be imported');
+  const moved = await play(page, '## 3. Import');
+  return { dryRun: JSON.parse(dryRun.stdout), moved: JSON.parse(moved.stdout) };
+}
+
+describe('the guides that move keys here', () => {
+  it('from Kong: make what the dry run says, short keys by their digests', async () => {
+    await example('kong.json', 'kong.yaml');
+    const { dryRun, moved } = await move('migrate-from-kong.md');
+    expect(dryRun).toMatchObject({ keys: { made: 3, notCarried: 1 } });
+    expect(moved).toMatchObject({ keys: { made: 4, notCarried: 0 } });
+    expect(await statusOf(url(), 'partner-2019')).toBe(200);
+    const look = await play('migrate-from-kong.md', '## 4. Look at the result');
+    expect(look.stdout.match(/mobile-app/g)).toHaveLength(2);
   });
-  afterAll(() => fleet?.stop());
 
-  it('brings keys with their limits here, those with short keys by their digests', async () => {
-    await copyFile(join(EXAMPLES, 'kong.json'), join(directory, 'kong.json'));
-    const made = await play(await documentedCommands('## 2. Make the plans', page));
-    expect(made).toBe('kong-10-second-1000-hour\nkong-20-1s-10000-3600s\n');
-    const [dryRun = '', forGood = '', byDigest = ''] = await documentedCommands(
-      '## 3. Import the keys',
-      page,
-    );
-    expect(JSON.parse(await play([dryRun]))).toMatchObject({ rows: 4, made: 4, rejected: [] });
-    expect(await play([`${forGood.trimEnd()} || test $? = 1`])).toMatch(
-      /^row,code,field,message\n3,invalid_body,secret,/,
-    );
-    expect(await rows('rejected.jsonl')).toMatchObject([{ name: 'partner' }]);
-    expect(JSON.parse(await play([byDigest]))).toMatchObject({ made: 1, rejected: [] });
-
-    for (const { secret } of await rows('keys.jsonl'))
-      expect(await statusOf(url(), String(secret))).toBe(200);
-    const [mobile] = await tollgate.json('keys', 'list', '--external-id', 'customer-42', '--tag', 'ios');
-    expect(mobile).toMatchObject({
-      name: 'mobile-app',
-      tags: ['eu', 'ios', 'paid'],
-      rateLimitId: 'kong-10-second-1000-hour',
-    });
-    expect((await tollgate.json('limits', 'show', 'partner')).limits).toMatchObject([
-      { limitId: 'main', limit: 20, period: '1s' },
-      { limitId: '3600s', limit: 10000, period: '3600s' },
-    ]);
-    expect(await tollgate.json('keys', 'show', 'web-shop')).toMatchObject({ rateLimitId: null });
-    const look = await play(await documentedCommands('## 4. Look at the result', page));
-    expect(look.match(/mobile-app/g)).toHaveLength(2);
-  });
-});
-
-describe('docs/migrate-from-tyk.md', () => {
-  const page = 'migrate-from-tyk.md';
-  let tyk: Server;
-  let sample: readonly { readonly key: string; readonly session: object }[];
-  beforeAll(async () => {
-    fleet = await startInProcessFleet(1);
-    tollgate = new Administrator(url());
-    sample = (await readFile(join(EXAMPLES, 'tyk-keys.jsonl'), 'utf8'))
+  it('from Tyk: read its interface, then make what the dry run says', async () => {
+    const sample = (await readFile(join(EXAMPLES, 'tyk-keys.jsonl'), 'utf8'))
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
     const policies = JSON.parse(await readFile(join(EXAMPLES, 'tyk-policies.json'), 'utf8'));
     // The part of Tyk's gateway API that the guide uses.
-    tyk = createServer((req, res) => {
+    const tyk = createServer((req, res) => {
       const key = /^\/tyk\/keys\/(\w+)$/.exec(req.url ?? '')?.[1];
       const body =
         req.url === '/tyk/policies'
@@ -115,55 +85,30 @@ describe('docs/migrate-from-tyk.md', () => {
       const isAllowed = req.headers['x-tyk-authorization'] === 'the-secret-of-tyk';
       res.writeHead(isAllowed && body !== undefined ? 200 : 403).end(JSON.stringify(body));
     }).listen(0, '127.0.0.1');
-    await once(tyk, 'listening');
-  });
-  afterAll(async () => {
-    tyk?.close();
-    await fleet?.stop();
-  });
-
-  it('brings keys here with the limits of their policies or their own', async () => {
-    const address = `http://127.0.0.1:${(tyk.address() as AddressInfo).port}`;
-    await play(await documentedCommands('## 1. Take the keys out of Tyk', page), {
-      TYK: address,
-      TYK_SECRET: 'the-secret-of-tyk',
-    });
-    expect(await rows('tyk-keys.jsonl')).toEqual(sample);
-    const made = await play(await documentedCommands('## 2. Make the plans', page));
-    expect(made).toBe('tyk-5-1s-1000-86400s\ntyk-20-1s-100000-2592000s\n');
-    const [dryRun = '', forGood = ''] = await documentedCommands('## 3. Import the keys', page);
-    expect(JSON.parse(await play([dryRun]))).toMatchObject({ rows: 3, made: 3, rejected: [] });
-    expect(await play([forGood])).toBe('row,code,field,message\n');
-
-    const statuses = await Promise.all(sample.map(({ key }) => statusOf(url(), key)));
-    expect(statuses).toEqual([200, 401, 200, 401]);
-    expect(await tollgate.json('keys', 'show', 'Mobile app')).toMatchObject({
-      tags: ['eu'],
-      metadata: { team: 'x' },
-      expiresAt: null,
-    });
-    expect((await tollgate.json('limits', 'show', 'Mobile app')).limits).toMatchObject([
-      { limitId: 'main', limit: 20, period: '1s' },
-      { limitId: 'quota', limit: 100000, period: '2592000s' },
-    ]);
-    expect(await tollgate.json('keys', 'show', 'Partner')).toMatchObject({
-      enabled: false,
-      expiresAt: '2099-01-01T00:00:00Z',
-      rateLimitId: 'tyk-5-1s-1000-86400s',
-    });
-    expect(await tollgate.json('keys', 'show', 'key from Tyk')).toMatchObject({ rateLimitId: null });
-    expect(await play(await documentedCommands('## 4. Look at the result', page))).toContain('Mobile app');
+    try {
+      await once(tyk, 'listening');
+      await play('migrate-from-tyk.md', '## 1. Take the keys out of Tyk', {
+        TYK: `http://127.0.0.1:${(tyk.address() as AddressInfo).port}`,
+        TYK_SECRET: 'the-secret-of-tyk',
+      });
+    } finally {
+      tyk.close();
+    }
+    const { dryRun, moved } = await move('migrate-from-tyk.md');
+    expect(dryRun).toMatchObject({ dryRun: true, keys: { made: 3 } });
+    expect(moved).toMatchObject({ keys: { made: 3 }, notCarried: [{ what: 'expired key' }] });
+    expect(await Promise.all(sample.map(({ key }) => statusOf(url(), key)))).toEqual([200, 401, 200, 401]);
   });
 
-  it('brings keys here of which Tyk knows the SHA-256 alone', async () => {
-    const secret = 'a-key-of-tyk-that-is-hashed';
-    const key = createHash('sha256').update(secret).digest('hex');
-    const session = { ...sample[0]?.session, alias: 'Hashed', apply_policies: [], rate: 7, per: 1 };
-    await writeFile(join(directory, 'tyk-keys.jsonl'), `${JSON.stringify({ key, session })}\n`);
-    await writeFile(join(directory, 'tyk-policies.json'), '[]');
-    await play(await documentedCommands('## 2. Make the plans', page));
-    await play(await documentedCommands('## 3. Import the keys', page), { keys: 'sha256' });
-    expect(await statusOf(url(), secret)).toBe(200);
-    expect(await tollgate.json('keys', 'show', 'Hashed')).toMatchObject({ rateLimitId: 'tyk-7-1s' });
+  it('from Unkey and from a table: make what the dry run says', async () => {
+    await Promise.all([example('unkey-keys.json'), example('keys.csv')]);
+    for (const [page, made] of [
+      ['migrate-from-unkey.md', 2],
+      ['migrate-from-middleware.md', 3],
+    ] as const) {
+      const { moved } = await move(page);
+      expect(moved).toMatchObject({ dryRun: false, keys: { made } });
+    }
+    expect(await statusOf(url(), 'short-key')).toBe(200);
   });
 });

@@ -4,8 +4,7 @@ import { type ImportedBatch, NO_PLAN } from './import-batch.ts';
 import type { RowFault } from './row.ts';
 
 /** Checks what can be known before keys are made: each row has a name and a secret or its digest, and its plan exists. */
-export async function dryRun(client: ManagementClient): Promise<(rows: readonly KeyRow[]) => ImportedBatch> {
-  const plans = await planIds(client);
+export function dryRun(plans: ReadonlySet<string>): (rows: readonly KeyRow[]) => ImportedBatch {
   return (rows) => {
     const faults = rows.flatMap((row) => {
       const fault = faultOf(row, plans);
@@ -22,7 +21,8 @@ function faultOf({ content: { key } }: KeyRow, plans: ReadonlySet<string>): RowF
   return key.rateLimitId == null || plans.has(key.rateLimitId) ? undefined : NO_PLAN;
 }
 
-async function planIds(client: ManagementClient): Promise<ReadonlySet<string>> {
+/** The ids of all plans of a gateway. */
+export async function planIds(client: ManagementClient): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   let cursor: string | undefined;
   do {

@@ -4,7 +4,7 @@ import type { Session } from '../../../api/session.ts';
 import { CommandFault } from '../../../command-fault.ts';
 import type { Listing } from '../../../output/columns.ts';
 import { type Batch, batchesOf } from './batches.ts';
-import { dryRun } from './dry-run.ts';
+import { dryRun, planIds } from './dry-run.ts';
 import { type ImportedBatch, importBatch } from './import-batch.ts';
 import { rowsOf, surveyOf } from './key-file.ts';
 import { RejectedFile } from './rejected-file.ts';
@@ -63,7 +63,7 @@ async function importer(
   { restart, dryRun: isDry }: ImportOptions,
 ): Promise<(batch: Batch) => Promise<ImportedBatch>> {
   if (isDry) {
-    const check = await dryRun(client);
+    const check = dryRun(await planIds(client));
     return async ({ rows }) => check(rows);
   }
   const identity = digest === undefined || restart ? systemRandom.bytes(16).toString('hex') : digest;

@@ -1,0 +1,60 @@
+/** A limit of another gateway. */
+export interface ForeignLimit {
+  readonly limit: number;
+  /** In the form of a plan's `period`. */
+  readonly period: string;
+  /** What the other gateway calls it. */
+  readonly name?: string;
+}
+
+/** A key of another gateway. */
+export interface ForeignKey {
+  readonly name: string;
+  /** The secret itself, or its SHA-256 digest. */
+  readonly secret: { readonly text: string } | { readonly sha256: string };
+  /** The first one becomes the limit of its plan, the others the additional limits; none: the default plan. */
+  readonly limits: readonly ForeignLimit[];
+  readonly externalId?: string;
+  readonly tags?: readonly string[];
+  readonly enabled?: boolean;
+  /** An instant as the interface writes it. */
+  readonly expiresAt?: string;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** Something that an import leaves out, for its report. */
+export interface LeftOut {
+  /** Its kind: `key` is a key that should have been imported. */
+  readonly what: string;
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** The keys of another gateway, and what of it has no counterpart here. */
+export interface ForeignKeys {
+  readonly keys: readonly ForeignKey[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+/** The object that a value of a file is; empty where it is none. */
+export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}
+
+/** The objects in a list of a file; none where it is no list. */
+export function objectsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.map(objectOf) : [];
+}
+
+/** The text that a value of a file is; a number counts as its digits, an empty text as none. */
+export function textOf(value: unknown): string | undefined {
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;
+}
+
+/** The texts in lists of a file. */
+export function textsOf(...lists: readonly unknown[]): readonly string[] {
+  return lists.flatMap((list) => (Array.isArray(list) ? list : [])).flatMap((value) => textOf(value) ?? []);
+}

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import type { paths } from '../../../client/management-api.ts';
+import type { ForeignLimit, LeftOut } from './foreign-keys.ts';
+
+export type NewPlan = paths['/rate-limit/create']['post']['requestBody']['content']['application/json'];
+
+/** The gateway accepts no more than one limit and seven additional ones, ids of 64 characters, and these counts. */
+const MAX_LIMITS = 8;
+const MAX_ID_LENGTH = 64;
+const MAX_COUNT = 999_999_999_999_999;
+
+export interface PlanForLimits {
+  /** Undefined for no limit. */
+  readonly plan: NewPlan | undefined;
+  readonly leftOut: readonly LeftOut[];
+}
+
+/** The plan with these limits, whose id says what they are: keys with the same limits share it, and a second run finds it. */
+export function planFor(source: string, name: string, limits: readonly ForeignLimit[]): PlanForLimits {
+  const valid = limits.filter(isValid);
+  const leftOut = [...limits.filter((limit) => !isValid(limit)), ...valid.slice(MAX_LIMITS)].map((limit) => ({
+    what: 'limit',
+    name,
+    reason: `${limit.limit} per ${limit.period} can not be a limit here`,
+  }));
+  const [first, ...rest] = valid.slice(0, MAX_LIMITS);
+  if (first === undefined) return { plan: undefined, leftOut };
+  const { limit, period } = first;
+  const additionalLimits = rest.map((one, index) => ({
+    limitId: limitIdOf(one, rest.slice(0, index)),
+    limit: one.limit,
+    period: one.period,
+  }));
+  const plan = { rateLimitId: idOf(source, valid), description: `Imported from ${source}`, limit, period };
+  return { plan: { ...plan, ...(additionalLimits.length > 0 && { additionalLimits }) }, leftOut };
+}
+
+function isValid({ limit, period }: ForeignLimit): boolean {
+  return (
+    Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_COUNT && !/^(0+|NaN|.*\..*)s$/.test(period)
+  );
+}
+
+function idOf(source: string, limits: readonly ForeignLimit[]): string {
+  const words = limits.map(({ limit, period }) => `${limit}-${period.replaceAll(/[^A-Za-z0-9]+/g, '')}`);
+  const id = `${source}-${words.join('-')}`;
+  if (id.length <= MAX_ID_LENGTH) return id;
+  const digest = createHash('sha256').update(id).digest('hex').slice(0, 12);
+  return `${id.slice(0, MAX_ID_LENGTH - digest.length - 1)}-${digest}`;
+}
+
+function limitIdOf({ name, period }: ForeignLimit, before: readonly ForeignLimit[]): string {
+  const word = (name ?? period).replaceAll(/[^A-Za-z0-9._-]+/g, '-').replace(/^[^A-Za-z0-9]+/, '');
+  const sameName = before.filter((other) => (other.name ?? other.period) === (name ?? period)).length;
+  return `${word.slice(0, 28) || 'limit'}${sameName > 0 ? `-${sameName + 1}` : ''}`;
+}

@@ -1,0 +1,86 @@
+import { parse } from 'csv-parse/sync';
+import { CommandFault } from '../../command-fault.ts';
+import type { ForeignKey, ForeignKeys, LeftOut } from './foreign-keys.ts';
+
+/** The columns that are read, with the names under which they are found: letters and digits alone count. */
+const COLUMNS = {
+  name: ['name', 'username', 'owner', 'consumer', 'label', 'alias'],
+  secret: ['secret', 'key', 'apikey', 'token', 'value'],
+  sha256: ['secrethash', 'keyhash', 'hash', 'sha256', 'digest'],
+  limit: ['limit', 'rate', 'ratelimit', 'quota'],
+  period: ['period', 'per', 'window', 'interval'],
+  externalId: ['externalid', 'customerid', 'customid', 'ownerid', 'userid'],
+  tags: ['tags'],
+  enabled: ['enabled', 'active'],
+  expiresAt: ['expiresat', 'expires', 'expiry'],
+} as const;
+type Column = keyof typeof COLUMNS;
+
+const NO: readonly string[] = ['false', 'no', '0', 'inactive', 'disabled'];
+
+/** The keys of CSV whose first row names the columns. Columns that it does not know are left out, and named. */
+export function readTable(text: string): ForeignKeys {
+  const [header = [], ...rows] = recordsOf(text);
+  const places = placesOf(header);
+  if (places.name === undefined || (places.secret ?? places.sha256) === undefined)
+    throw new CommandFault(
+      'usage',
+      `The first row must name the columns, and among them one of ${COLUMNS.name.join(', ')}, and one of ${[...COLUMNS.secret, ...COLUMNS.sha256].join(', ')}.`,
+    );
+  const known = Object.values(places);
+  const leftOut: LeftOut[] = header
+    .filter((_, index) => !known.includes(index))
+    .map((name) => ({ what: 'column', name: name.slice(0, 32), reason: 'has no counterpart' }));
+  const keys = rows.flatMap((cells, index) => {
+    const cell = (column: Column): string => cells[places[column] ?? -1]?.trim() ?? '';
+    const key = keyOf(cell);
+    if (key === undefined)
+      leftOut.push({ what: 'key', name: cell('name'), reason: `row ${index + 2} has no secret` });
+    return key ?? [];
+  });
+  return { keys, leftOut };
+}
+
+function recordsOf(text: string): readonly (readonly string[])[] {
+  try {
+    return parse(text, { bom: true, relax_column_count: true, skip_empty_lines: true });
+  } catch (error) {
+    throw new CommandFault(
+      'usage',
+      'The file is not valid CSV: a quote is in a wrong place, or is not closed.',
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+function placesOf(header: readonly string[]): Partial<Record<Column, number>> {
+  const names = header.map((name) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''));
+  const found = (Object.keys(COLUMNS) as Column[]).flatMap((column) => {
+    const place = COLUMNS[column].map((name) => names.indexOf(name)).find((index) => index >= 0);
+    return place === undefined ? [] : [[column, place] as const];
+  });
+  return Object.fromEntries(found);
+}
+
+function keyOf(cell: (column: Column) => string): ForeignKey | undefined {
+  const [secret, sha256, limit, expiresAt, externalId] = (
+    ['secret', 'sha256', 'limit', 'expiresAt', 'externalId'] as const
+  ).map(cell);
+  if (!secret && !sha256) return undefined;
+  return {
+    name: cell('name'),
+    secret: secret ? { text: secret } : { sha256: sha256 ?? '' },
+    limits: limit ? [{ limit: Number(limit), period: cell('period') || 'minute' }] : [],
+    tags: cell('tags')
+      .split(/[\s,;]+/)
+      .filter((tag) => tag !== ''),
+    enabled: !NO.includes(cell('enabled').toLowerCase()),
+    // A date is the end of its last day before: its first instant.
+    ...(expiresAt && {
+      expiresAt: /^\d{4}-\d\d-\d\d$/.test(expiresAt) ? `${expiresAt}T00:00:00Z` : expiresAt,
+    }),
+    ...(externalId && { externalId }),
+  };
+}

@@ -1,0 +1,140 @@
+import { CommandFault } from '../../command-fault.ts';
+import {
+  type ForeignKey,
+  type ForeignKeys,
+  type ForeignLimit,
+  type LeftOut,
+  objectOf,
+  objectsOf,
+  textOf,
+  textsOf,
+} from './foreign-keys.ts';
+
+type Entity = Readonly<Record<string, unknown>>;
+
+export interface TykOptions {
+  /** Whether Tyk stores the keys themselves, or their digests (`hash_keys`, `hash_key_function`). */
+  readonly hashed: boolean;
+  /** The content of the list of policies. */
+  readonly policies: unknown;
+  readonly nowMs: number;
+}
+
+/** The keys of an export of Tyk's gateway: a list of `{key, session}`, or of `{key_id, data}` as the dashboard has it. */
+export function readTyk(file: unknown, options: TykOptions): ForeignKeys {
+  const policies = new Map(policiesIn(options.policies).map(({ id, entity }) => [id, entity]));
+  const keys: ForeignKey[] = [];
+  const leftOut: LeftOut[] = [];
+  for (const row of objectsOf(Array.isArray(file) ? file : [file])) {
+    const key = textOf(row.key ?? row.key_id);
+    const session = objectOf(row.session ?? row.data);
+    if (key === undefined || Object.keys(session).length === 0)
+      throw new CommandFault(
+        'usage',
+        'The file is not an export of keys: an entry needs a key and its session.',
+      );
+    const name = textOf(session.alias) ?? 'key from Tyk';
+    const leave: Leave = (what, reason) => leftOut.push({ what, name, reason });
+    const obstacle = obstacleTo(key, session, options);
+    if (obstacle === undefined) keys.push(keyOf({ name, key, session, policies, leave }, options));
+    else leave(...obstacle);
+  }
+  return { keys, leftOut };
+}
+
+type Leave = (what: string, reason: string) => void;
+
+/** Why a key is not imported, with its kind; undefined if it is. */
+function obstacleTo(
+  key: string,
+  session: Entity,
+  { hashed, nowMs }: TykOptions,
+): readonly [what: string, reason: string] | undefined {
+  const expires = Number(session.expires ?? 0);
+  if (expires > 0 && expires * 1000 <= nowMs) return ['expired key', 'has expired'];
+  if (hashed && !/^[0-9a-f]{64}$/i.test(key))
+    return ['key', 'is stored by another digest than SHA-256, from which the key can not be found'];
+  return undefined;
+}
+
+interface TykKey {
+  readonly name: string;
+  readonly key: string;
+  readonly session: Entity;
+  readonly policies: ReadonlyMap<string, Entity>;
+  readonly leave: Leave;
+}
+
+function keyOf({ name, key, session, policies, leave }: TykKey, { hashed }: TykOptions): ForeignKey {
+  const expires = Number(session.expires ?? 0);
+  for (const [part, reason] of restOf(session)) leave(part, reason);
+  return {
+    name,
+    secret: hashed ? { sha256: key } : { text: key },
+    limits: limitsOf(limitingEntity(session, policies, leave)),
+    tags: textsOf(session.tags),
+    enabled: session.is_inactive !== true,
+    ...(expires > 0 && { expiresAt: instant(expires * 1000) }),
+    metadata: objectOf(session.meta_data),
+  };
+}
+
+/** The instant as the interface writes it, without fractions of a second. */
+export function instant(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+/** Tyk's interface lists policies; its file has them by their ids. */
+function policiesIn(value: unknown): readonly { readonly id: string; readonly entity: Entity }[] {
+  const entries = Array.isArray(value)
+    ? objectsOf(value).map((entity) => [entity.id ?? entity._id, entity] as const)
+    : Object.entries(objectOf(value));
+  return entries.map(([id, entity]) => ({ id: String(id), entity: objectOf(entity) }));
+}
+
+/** The first policy of a session, or else the session itself. */
+function limitingEntity(
+  session: Entity,
+  policies: ReadonlyMap<string, Entity>,
+  leave: (what: string, reason: string) => void,
+): Entity {
+  const ids = textsOf(session.apply_policies, [session.apply_policy_id]);
+  if (ids.length > 1) leave('policies', 'only the limits of the first policy are used');
+  const [id] = ids;
+  if (id === undefined) return session;
+  const policy = policies.get(id);
+  if (policy === undefined)
+    leave('policy', `the policy ${id} is not in the file of policies: the key's own limits are used`);
+  return policy ?? session;
+}
+
+function limitsOf(entity: Entity): readonly ForeignLimit[] {
+  const limit = (name: string, count: unknown, seconds: unknown): readonly ForeignLimit[] =>
+    Number(count ?? 0) > 0 && Number(seconds ?? 0) > 0
+      ? [{ name, limit: Number(count), period: `${Number(seconds)}s` }]
+      : [];
+  return [
+    ...limit('rate', entity.rate, entity.per),
+    ...limit('quota', entity.quota_max, entity.quota_renewal_rate),
+  ];
+}
+
+/** The parts of a session that have no counterpart. */
+function restOf(session: Entity): readonly (readonly [what: string, reason: string])[] {
+  const apis = Object.values(objectOf(session.access_rights)).map(objectOf);
+  const hasApiLimits = apis.some(({ limit }) => Object.keys(objectOf(limit)).length > 0);
+  const isRestricted = apis.some(({ allowed_urls: urls }) => objectsOf(urls).length > 0);
+  return [
+    ...(apis.length > 1
+      ? ([['access_rights', `of ${apis.length} APIs: one backend is behind the gateway`]] as const)
+      : []),
+    ...(hasApiLimits
+      ? ([['limit', 'limits for single APIs: use additional limits with a match']] as const)
+      : []),
+    ...(isRestricted ? ([['allowed_urls', 'keys are not limited to paths']] as const) : []),
+    ...(session.hmac_enabled === true ? ([['hmac', 'requests are not signed here']] as const) : []),
+    ...(Number(session.throttle_interval ?? 0) > 0
+      ? ([['throttle', 'requests beyond a limit do not wait']] as const)
+      : []),
+  ];
+}

@@ -1,0 +1,193 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { statusOf } from '../support/burst.ts';
+import { withTollgate } from './support/with-tollgate.ts';
+
+const stage = withTollgate();
+// Samples in the forms of each product's export; the guides of docs/ use them too.
+const EXAMPLES = resolve('docs/examples');
+
+/** An import, with its report. */
+async function imported(source: string, file: string, ...options: readonly string[]) {
+  const words = ['import', source, file, ...options, '-o', 'json'];
+  const { code, stdout, stderr } = await stage.tollgate.run(words);
+  return { code, stderr, report: stdout === '' ? undefined : JSON.parse(stdout) };
+}
+
+async function file(name: string, content: string): Promise<string> {
+  await mkdir(stage.directory, { recursive: true });
+  const path = join(stage.directory, name);
+  await writeFile(path, content);
+  return path;
+}
+
+describe('tollgate import kong', () => {
+  const sample = join(EXAMPLES, 'kong.json');
+
+  it('says in a dry run what it would make and leave, and makes nothing', async () => {
+    const { code, report } = await imported('kong', sample, '--dry-run');
+    expect(code).toBe(1);
+    expect(report).toMatchObject({
+      dryRun: true,
+      plans: { made: ['kong-10-second-1000-hour'], present: [] },
+      keys: { made: 3, present: 0, notCarried: 1 },
+    });
+    expect(report.notCarried).toEqual(
+      expect.arrayContaining([
+        { what: 'services', name: '1', reason: expect.any(String) },
+        { what: 'consumer', name: 'no-key-auth', reason: 'has no key' },
+        { what: 'key', name: 'partner', reason: expect.stringContaining('--short-keys') },
+      ]),
+    );
+    expect(await stage.tollgate.json('keys', 'list')).toEqual([]);
+    expect(await stage.tollgate.json('plans', 'list')).not.toContainEqual(
+      expect.objectContaining({ rateLimitId: 'kong-10-second-1000-hour' }),
+    );
+  });
+
+  it('makes keys and plans, and leaves them alone when it is run again', async () => {
+    const first = await imported('kong', sample, '--short-keys');
+    expect(first).toMatchObject({ code: 0, report: { keys: { made: 4, notCarried: 0 } } });
+    for (const secret of ['kZ3tQ8mB5xW1nC7vR2yH6pL9sD4fG0jA', 'partner-2019'])
+      expect(await statusOf(stage.url, secret)).toBe(200);
+    expect((await stage.tollgate.json('limits', 'show', 'partner')).limits).toMatchObject([
+      { limitId: 'main', limit: 20, period: '1s' },
+      { limitId: '3600s', limit: 10000, period: '3600s' },
+    ]);
+    const [mobile] = await stage.tollgate.json(
+      'keys',
+      'list',
+      '--external-id',
+      'customer-42',
+      '--tag',
+      'ios',
+    );
+    expect(mobile).toMatchObject({ tags: ['eu', 'ios', 'paid'], rateLimitId: 'kong-10-second-1000-hour' });
+    const again = await imported('kong', sample, '--short-keys');
+    expect(again).toMatchObject({ code: 0, report: { plans: { made: [] }, keys: { made: 0, present: 4 } } });
+  });
+
+  it('reads flat entities that name their consumer, and names what it leaves', async () => {
+    const flat = await file(
+      'flat.yaml',
+      `_format_version: "3.0"
+consumers:
+- {id: 5a5b9369-baeb-4faa-a902-c40ccdc2928e, username: flat, jwt_secrets: [{key: j}]}
+keyauth_credentials:
+- {consumer: 5a5b9369-baeb-4faa-a902-c40ccdc2928e, key: flat-secret-of-another-gateway, ttl: 60}
+- {consumer: gone, key: lost-secret-of-another-gateway}
+consumer_groups:
+- {name: silver, consumers: [{username: flat}]}
+plugins:
+- {name: rate-limiting, consumer: flat, config: {minute: 5, limit_by: ip}}
+- {name: rate-limiting-advanced, consumer_group: silver, config: {limit: [7], window_size: [60]}}
+- {name: cors}
+`,
+    );
+    const { code, report } = await imported('kong', flat);
+    expect(code).toBe(1);
+    expect(report).toMatchObject({ plans: { made: ['kong-7-60s'] }, keys: { made: 1, notCarried: 1 } });
+    expect(report.notCarried.map(({ what }: { what: string }) => what).toSorted()).toEqual(
+      ['jwt_secrets', 'key', 'plugin', 'plugin', 'ttl'].toSorted(),
+    );
+    expect(await statusOf(stage.url, 'flat-secret-of-another-gateway')).toBe(200);
+  });
+});
+
+describe('tollgate import tyk', () => {
+  it('makes keys with the limits of their policies or their own', async () => {
+    const policies = join(EXAMPLES, 'tyk-policies.json');
+    const { code, report } = await imported('tyk', join(EXAMPLES, 'tyk-keys.jsonl'), '--policies', policies);
+    expect(code).toBe(0);
+    expect(report).toMatchObject({
+      plans: { made: ['tyk-20-1s-100000-2592000s', 'tyk-5-1s-1000-86400s'] },
+      keys: { made: 3 },
+      notCarried: [{ what: 'expired key', name: 'Of last year' }],
+    });
+    expect(await stage.tollgate.json('keys', 'show', 'Partner')).toMatchObject({
+      enabled: false,
+      expiresAt: '2099-01-01T00:00:00Z',
+    });
+  });
+
+  it('takes digests by SHA-256 alone', async () => {
+    const session = { alias: 'Murmur', rate: 1, per: 1 };
+    const hashed = await file('murmur.json', JSON.stringify({ key: '9ae8c5b6', session }));
+    const { code, report } = await imported('tyk', hashed, '--hashed');
+    expect([code, report.keys]).toEqual([1, { made: 0, present: 0, notCarried: 1 }]);
+  });
+});
+
+describe('tollgate import unkey', () => {
+  it('makes keys by plaintext or hash, and names the keys that have neither', async () => {
+    const { code, report } = await imported('unkey', join(EXAMPLES, 'unkey-keys.json'));
+    expect(code).toBe(1);
+    expect(report).toMatchObject({ plans: { made: ['unkey-20-1s-100000-month'] }, keys: { made: 2 } });
+    expect(report.notCarried.map(({ what }: { what: string }) => what)).toEqual([
+      'permissions',
+      'ratelimit',
+      'refillDay',
+      'key',
+    ]);
+    expect(await statusOf(stage.url, 'sk_live_9fKq2mV7xKz1pL6kJ3hG8fD5')).toBe(200);
+    // Known by its digest, and disabled.
+    const found = await stage.tollgate.run(['keys', 'find', '-o', 'json'], {
+      input: 'a-key-of-unkey-that-is-hashed',
+    });
+    expect(JSON.parse(found.stdout)).toMatchObject({ name: expect.stringMatching(/^Partner/) });
+  });
+});
+
+describe('tollgate import csv', () => {
+  it('finds columns under their usual names, and names those it does not know', async () => {
+    const { report } = await imported('csv', join(EXAMPLES, 'keys.csv'));
+    expect(report).toMatchObject({
+      plans: { made: ['csv-1000-hour'] },
+      keys: { made: 2, notCarried: 1 },
+      notCarried: [
+        { what: 'column', name: 'Notes' },
+        { what: 'key', name: 'Web shop' },
+      ],
+    });
+    const keys = await stage.tollgate.json('keys', 'list', '--external-id', 'customer-42', '--tag', 'paid');
+    expect(keys).toContainEqual(expect.objectContaining({ expiresAt: '2099-01-01T00:00:00Z' }));
+  });
+});
+
+describe('tollgate import', () => {
+  it('ends with 64 for a file of another kind, and shows none of its secrets', async () => {
+    const secret = 'secret-that-must-not-be-shown';
+    const broken = await file('broken', `{"key": "${secret}"\n`);
+    const other = await file('other.json', `{"tokens": ["${secret}"]}`);
+    for (const [source, path] of ['kong', 'tyk', 'unkey', 'csv'].flatMap((one) => [
+      [one, broken] as const,
+      [one, other] as const,
+    ])) {
+      const { code, stderr } = await imported(source, path);
+      expect([source, code]).toEqual([source, 64]);
+      expect(stderr).not.toContain(secret);
+    }
+  });
+
+  it('has limits that can be none here in its report, and each key at most once', async () => {
+    const ratelimits = [0, 1, 2, 3, 4, 5, 6, 7, 8].map((limit) => ({ name: 'a', limit, duration: 1000 }));
+    const keyId = 'key_of_many_limits';
+    const plaintext = 'secret-of-another-gateway-with-limits';
+    const many = await file(
+      'many.json',
+      JSON.stringify([
+        { keyId, plaintext, ratelimits },
+        { keyId, plaintext },
+      ]),
+    );
+    const { report } = await imported('unkey', many);
+    expect(report.keys).toEqual({ made: 1, present: 1, notCarried: 0 });
+    expect(report.notCarried).toEqual([
+      { what: 'limit', name: keyId, reason: expect.stringContaining('0 per 1s') },
+    ]);
+    const plan = await stage.tollgate.json('plans', 'show', report.plans.made[0]);
+    const ids = plan.additionalLimits.map(({ limitId }: { limitId: string }) => limitId);
+    expect(new Set(ids).size).toBe(7);
+  });
+});
