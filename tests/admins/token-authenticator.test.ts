@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import type { StoredAdminToken } from '../../src/admins/admin-token-repository.ts';
 import { TokenAuthenticator } from '../../src/admins/token-authenticator.ts';
+import { StoreUnavailable } from '../../src/errors.ts';
 import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
@@ -37,5 +39,37 @@ describe('looking up admin tokens', () => {
     const rejected = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
     expect(rejected).toHaveLength(500 - 260);
     expect(rejected[0]).toMatchObject({ code: 'overloaded' });
+  });
+
+  it('asks the store for no text that can not be a secret', async () => {
+    const { authenticator, lookedUp } = withoutTokens();
+    for (const text of ['', 'x', `${createSecret('tga', systemRandom)}x`])
+      expect(await authenticator.authenticate(text, '192.0.2.1')).toBeUndefined();
+    expect(lookedUp).toEqual([]);
+  });
+});
+
+describe('noting the use of an admin token', () => {
+  function withToken(noteUse: () => Promise<void>) {
+    const id = 'adm_1';
+    const token = {
+      ...{ id, name: 'ci', scopes: ['keys:read'] as const, onlyTags: [], allowedIps: null },
+      ...{ expiresAtMs: null, lastUsedAtMs: null },
+    };
+    return new TokenAuthenticator({
+      repository: { findByLookup: async () => ({ token }) as unknown as StoredAdminToken, noteUse },
+      vault: { lookups: (secret) => [Buffer.from(secret)], digestLookups: () => [] },
+      clock: systemClock,
+      log: createLogger('silent'),
+    }).authenticate(createSecret('tga', systemRandom), '192.0.2.1');
+  }
+
+  it('rejects no request while the store can not be written', async () => {
+    const principal = await withToken(() => Promise.reject(new StoreUnavailable('postgres', new Error())));
+    expect(principal).toMatchObject({ type: 'token', id: 'adm_1' });
+  });
+
+  it('hides no other failure', async () => {
+    await expect(withToken(() => Promise.reject(new Error('a defect')))).rejects.toThrow('a defect');
   });
 });

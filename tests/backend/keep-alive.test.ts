@@ -45,6 +45,10 @@ describe('a backend connection is closed', () => {
   it.each([
     ['after Connection: close', `${COMPLETE}\r\nConnection: close`],
     ['after Connection: close among others', `${COMPLETE}\r\nConnection: keep-alive, Close`],
+    [
+      'after Connection: close in a line before others',
+      `${COMPLETE}\r\nConnection: close\r\nConnection: x-hop`,
+    ],
     ['after HTTP/1.0 without keep-alive', 'HTTP/1.0 200 OK\r\nContent-Length: 2'],
     ['after a body that ends with it', 'HTTP/1.1 200 OK\r\nA: b'],
     ['after a 204 with a length', 'HTTP/1.1 204 No Content\r\nContent-Length: 2'],

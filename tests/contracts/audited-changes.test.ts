@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
-import { CHAIN_START } from '../../src/audit/audit-chain.ts';
+import { AuditChain, CHAIN_START } from '../../src/audit/audit-chain.ts';
+import { AuditedChanges } from '../../src/storage/postgres/audit/audited-changes.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
+import { TEST_VAULT } from '../support/test-vault.ts';
 
 const LATER = sampleChange({ atMs: Date.UTC(2025, 5, 1), reason: 'ticket 7', requestId: 'r-1' });
 
 describe.each([
   ['Postgres', createPostgresRecords],
   ['PGlite', createEmbeddedRecords],
-])('changes in %s', (_name, create) => {
+])('changes in %s', (name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();
@@ -101,6 +103,35 @@ describe.each([
     expect((await store.records.keys.find(key.id))?.key.name).toBe(key.name);
     await sql`ALTER TABLE audit_log DROP CONSTRAINT full_log`.execute(store.records.db);
   });
+
+  it('have an event each, also where they are thousands, while a webhook or a stream wants any', async () => {
+    const { db } = store.records;
+    await sql`UPDATE audit_log_ends SET streamed_until = now() + interval '1 hour'`.execute(db);
+    const changes = new AuditedChanges(db, new AuditChain(TEST_VAULT));
+    const made = 2001;
+    await changes.make(sampleChange(), async (_trx, note) => {
+      for (let n = 0; n < made; n += 1)
+        note({
+          ...{ action: 'key.delete', changes: {} },
+          target: { type: 'key', id: `key_${n}`, name: 'n', tags: [] },
+        });
+    });
+    const { rows: events } = await sql<{
+      subject: string;
+    }>`SELECT subject FROM events ORDER BY sequence`.execute(db);
+    expect(events.map(({ subject }) => subject)).toEqual(Array.from({ length: made }, (_, n) => `key_${n}`));
+    await sql`UPDATE audit_log_ends SET streamed_until = NULL`.execute(db);
+  });
+
+  if (name === 'Postgres')
+    it('that change nothing do not wait for others', async () => {
+      const { db } = store.records;
+      const changes = new AuditedChanges(db, new AuditChain(TEST_VAULT));
+      await db.transaction().execute(async (trx) => {
+        await sql`SELECT 1 FROM audit_log_ends FOR UPDATE`.execute(trx);
+        expect(await changes.make(sampleChange(), async () => 'nothing')).toBe('nothing');
+      });
+    });
 
   it('that are made at once are one chain without gaps', async () => {
     await Promise.all(

@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
+import { IdempotentRequests } from '../../src/idempotency/idempotent-requests.ts';
 import type { OnceOnly } from '../../src/idempotency/response-store.ts';
+import { systemClock } from '../../src/platform/clock.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, samplePlan } from '../support/sample-records.ts';
+import { TEST_VAULT } from '../support/test-vault.ts';
 
 const AT_MS = Date.UTC(2025, 5, 1);
 const DAY_MS = 86_400_000;
@@ -25,7 +28,7 @@ function gate() {
 describe.each([
   ['Postgres', createPostgresRecords],
   ['PGlite', createEmbeddedRecords],
-])('the store of responses in %s', (_name, create) => {
+])('the store of responses in %s', (name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();
@@ -53,6 +56,31 @@ describe.each([
     expect(second).toMatchObject({ sealed: Buffer.from('made') });
     expect([await exists('once'), await exists('twice')]).toEqual([true, false]);
   });
+
+  if (name === 'Postgres')
+    it('lets no retry with its own transactions overtake a first attempt in one', async () => {
+      const requests = new IdempotentRequests({
+        ...{ store: store.records.responses, vault: TEST_VAULT, clock: systemClock },
+      });
+      const request = { credential: 'root', idempotencyKey: 'k', content: 'the same' };
+      const [began, ends] = [gate(), gate()];
+      const response = { status: 200, headers: {}, body: { n: 1 } };
+      const first = requests.perform(
+        request,
+        async () => {
+          began.resolve();
+          await ends.promise;
+          return response;
+        },
+        rethrow,
+      );
+      await began.promise;
+      const again = () => requests.performWithoutTransaction(request, async () => response, rethrow);
+      await expect(again()).rejects.toMatchObject({ code: 'idempotency_in_progress' });
+      ends.resolve();
+      await first;
+      expect(await again()).toEqual({ response, isReplayed: true });
+    });
 
   it('stores nothing and undoes the changes when a failure is not kept', async () => {
     const once = onceAt(AT_MS);

@@ -177,6 +177,19 @@ describe.each([
     expect(await find('a')).toMatchObject({ enabled: false });
   });
 
+  it('needs the hash of the secret of each new key, where a generated one would never be shown', async () => {
+    const { key, apply, find } = newOwner();
+    await apply({ keys: [key('old')] });
+    const keys = [key('old', { tags: ['x'] }), key('new')];
+    await expect(apply({ keys }, { needsSecretHash: true })).rejects.toMatchObject({
+      faults: [expect.objectContaining({ field: 'keys[1].secretHash' })],
+    });
+    expect((await find('old'))?.tags).toEqual([]);
+    const hashed = [key('old', { tags: ['x'] }), key('new', { secretDigest: randomBytes(32) })];
+    await apply({ keys: hashed }, { needsSecretHash: true });
+    expect((await find('old'))?.tags).toEqual(['x']);
+  });
+
   it('is not applied again unless it has changed, where that is wanted', async () => {
     const { key, apply, find } = newOwner();
     const wanted = { keys: [key('a')] };

@@ -664,6 +664,8 @@ describe('a token that is limited to tags', () => {
     expect(body.errors).toEqual([
       { field: 'config.keys[0].tags', message: 'must have the tags that the admin token is limited to: eu' },
     ]);
+    const looked = await management.sendAs(secret, 'post', DIFF, { config: { keys: [key()] }, owner });
+    expect([looked.status, looked.body.errors]).toEqual([400, body.errors]);
     const made = await send({ keys: [key('app', { tags: ['eu'] })] }).expect(200);
     shown.push(made.body.secrets[0].secret);
     expect(await keyOf(id('us'))).toBeDefined();

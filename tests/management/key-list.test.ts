@@ -211,14 +211,17 @@ describe('GET /consumer-api-key', () => {
     expect(await idsOf(`sort=name&q=n&cursor=${made('', UNKNOWN_ID)}`)).not.toEqual([]);
   });
 
-  it.each([-8.64e15, 8.64e15, 0.5, '0', null])('rejects a cursor with the instant %p', async (value) => {
-    await Promise.all([make({}), make({})]);
-    const { body } = await management.send('get', `${LIST}?limit=1`).expect(200);
-    const [digest] = JSON.parse(Buffer.from(body.nextCursor, 'base64url').toString());
-    const cursor = Buffer.from(JSON.stringify([digest, value, UNKNOWN_ID])).toString('base64url');
-    const rejected = await management.send('get', `${LIST}?limit=1&cursor=${cursor}`).expect(400);
-    expect(rejected.body.code).toBe('invalid_cursor');
-  });
+  it.each([-8.64e15, 8.64e15, Date.UTC(10_000, 0, 1), 0.5, '0', null])(
+    'rejects a cursor with the instant %p',
+    async (value) => {
+      await Promise.all([make({}), make({})]);
+      const { body } = await management.send('get', `${LIST}?limit=1`).expect(200);
+      const [digest] = JSON.parse(Buffer.from(body.nextCursor, 'base64url').toString());
+      const cursor = Buffer.from(JSON.stringify([digest, value, UNKNOWN_ID])).toString('base64url');
+      const rejected = await management.send('get', `${LIST}?limit=1&cursor=${cursor}`).expect(400);
+      expect(rejected.body.code).toBe('invalid_cursor');
+    },
+  );
 
   it('shows usage and limits of each key where they are asked for', async () => {
     const { rateLimitId } = await management.createPlan({

@@ -133,7 +133,7 @@ export const AREAS: readonly Area[] = [
       'src/management/idempotency.ts',
       'src/storage/postgres/postgres-response-store.ts',
     ],
-    tests: ['tests/contracts/response-store', 'tests/management/idempotency'],
+    tests: ['tests/contracts/response-store', 'tests/management/idempotency', 'tests/gateway/self-service'],
     aim: MOST,
   },
   {
@@ -144,6 +144,7 @@ export const AREAS: readonly Area[] = [
       'tests/management/plan-list',
       'tests/management/audit-log',
       'tests/contracts/key-list',
+      'tests/storage/key-search-index',
     ],
     aim: MOST,
   },

@@ -100,4 +100,28 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     after: 'if false then return true end',
     because: 'What follows finds the same; this line saves the usual call a match.',
   },
+  {
+    file: 'src/backend/connection.ts',
+    before: '#isPaused = false;',
+    after: '#isPaused = true;',
+    because: '`send` sets it before anything reads it.',
+  },
+  {
+    file: 'src/backend/connection.ts',
+    before: "socket.off('timeout', this.#onTimeout).off('close', this.#onClose);",
+    after: ';',
+    because: 'Both listeners do nothing in the state `switched`; without them the socket holds less memory.',
+  },
+  {
+    file: 'src/desired-state/desired-state-service.ts',
+    before: 'if (keys.length === 0) return new Map();',
+    after: 'if (false) return new Map();',
+    because: 'A query for no keys finds none; the line saves it.',
+  },
+  {
+    file: 'src/storage/postgres/audit/postgres-audit-log.ts',
+    before: 'const now = report.isValid ? ends : await endsOf(this.#db).executeTakeFirstOrThrow();',
+    after: 'const now = false ? ends : await endsOf(this.#db).executeTakeFirstOrThrow();',
+    because: 'A valid log is valid, too, where its ends are read once more; the condition saves that query.',
+  },
 ];

@@ -226,6 +226,8 @@ describe('a connection that was idle', () => {
       moved.advance(3000);
       await until(() => older?.state === 'closed');
       expect(younger?.state).toBe('idle');
+      moved.advance(4000);
+      await until(() => younger?.state === 'closed');
     });
   });
 
@@ -307,6 +309,13 @@ describe('a callback that throws', () => {
     await good.heard('onComplete');
     expect(good.body).toBe('ok');
   });
+});
+
+it('a pool that is destroyed opens no connection for those that wait', async () => {
+  for (const name of ['one', 'two', 'three']) ask(new RecordingJob(name));
+  await until(() => backend.connections.length === 2);
+  pool.destroy();
+  expect([pool.connects, pool.busyCount]).toEqual([2, 0]);
 });
 
 describe('a request that gets no response', () => {
