@@ -5,7 +5,9 @@ import { parse } from 'yaml';
 export interface ComposeService {
   readonly image?: string;
   readonly build?: string;
+  readonly profiles?: readonly string[];
   readonly user?: string;
+  readonly depends_on?: readonly string[] | Readonly<Record<string, object>>;
   readonly ports?: readonly string[];
   readonly command?: string | readonly string[];
   readonly environment?: Readonly<Record<string, string | number>>;
