@@ -226,6 +226,25 @@ describe.each(Object.keys(LIMITER_STORES))('a rate limiter that counts %s', (nam
     expect(others.map(({ granted }) => granted)).toEqual([2, 2]);
   });
 
+  it('gives the room of one operation to one customer, and that of another operation to another', async () => {
+    const keyId = newKeyId();
+    const limits = [quota(1, 'hour', { id: 'tenant', per: 'customer' })];
+    const granted = async (customerId: string) =>
+      (await store.counters.read({ keyId, limits, customerId })).counters.map((counter) => counter.granted);
+    for (const customerId of ['acme', 'acme', 'globex'])
+      await store.counters.grant({ keyId, limits, customerId, units: 2, operationId: customerId });
+    expect([await granted('acme'), await granted('globex')]).toEqual([[2], [2]]);
+  });
+
+  it('gives no room to a key that was deleted meanwhile', async () => {
+    const keyId = newKeyId();
+    const limits = [quota(1, 'hour')];
+    await store.versions.retire(keyId);
+    await store.counters.grant({ keyId, limits, customerId: '', units: 2 });
+    const { counters } = await store.counters.read({ keyId, limits, customerId: '' });
+    expect(counters).toMatchObject([{ used: 0, granted: 0, resetAtMs: null }]);
+  });
+
   itInTime('holds an override until its end, and the limit of the plan from then on', async () => {
     const { store, limiter } = opened(name);
     const keyId = newKeyId();

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
+  PERIOD_PATTERN,
   PERIOD_RULE,
   type Period,
   parsePeriod,
@@ -30,6 +31,20 @@ const anyCase = (text: string) =>
     .map((upper) =>
       [...text].map((letter, index) => (upper[index] ? letter.toUpperCase() : letter)).join(''),
     );
+
+describe('the pattern of periods for clients', () => {
+  it('matches each form in any case', () => {
+    const pattern = new RegExp(PERIOD_PATTERN);
+    const forms = ['hour', '2 weeks', '60 min', '30s', '12h', 'p1y', 'p11m', 'p2w', 'p1dt2h3m4s', 'pt1h'];
+    fc.assert(
+      fc.property(fc.constantFrom(...forms).chain(anyCase), (text) => {
+        expect([text, parsePeriod(text) !== undefined, pattern.test(text)]).toEqual([text, true, true]);
+      }),
+    );
+    for (const text of ['ho', 'hourly', '1 fortnight', 'p', 'pt', '1x'])
+      expect(pattern.test(text)).toBe(false);
+  });
+});
 
 describe('parsePeriod', () => {
   it('reads a count and a unit in any case exactly when the total is 1 s to 366 d', () => {

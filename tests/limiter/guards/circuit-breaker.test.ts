@@ -72,6 +72,26 @@ describe('the circuit breaker', () => {
     expect(breaker.state).toBe('open');
   });
 
+  it('stays closed while few of many calls fail', () => {
+    const { breaker, roundTrip } = setUp();
+    for (let round = 0; round < 20; round += 1) {
+      roundTrip(STALE, 9);
+      roundTrip(UNAVAILABLE);
+    }
+    expect(breaker.state).toBe('closed');
+  });
+
+  it('opens when half of many calls fail, however many succeeded long ago', () => {
+    const { clock, breaker, roundTrip } = setUp();
+    roundTrip(STALE, 1000);
+    clock.advance(60_000);
+    for (let round = 0; round < 10; round += 1) {
+      roundTrip(STALE);
+      roundTrip(UNAVAILABLE);
+    }
+    expect(breaker.state).toBe('open');
+  });
+
   it('forgets failures of long ago', () => {
     const { clock, breaker, roundTrip } = setUp();
     for (let round = 0; round < 40; round += 1) {
