@@ -16,6 +16,7 @@ import type { KeyVerifier } from '../keys/key-verifier.ts';
 import type { WindowCounters } from '../limiter/window-counters.ts';
 import type { PathCase } from '../paths/path-readings.ts';
 import type { PlanService } from '../plans/plan-service.ts';
+import type { PlanPreviewer } from '../plans/preview/plan-previewer.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { RecordState } from '../platform/precondition.ts';
@@ -33,6 +34,7 @@ export interface ManagementServices {
   /** Undefined if the gateway decides for no other gateway or service. */
   readonly verifier: KeyVerifier | undefined;
   readonly plans: PlanService;
+  readonly previewer: PlanPreviewer;
   readonly configurations: DesiredStateService;
   readonly counters: WindowCounters;
   readonly usage: UsageReader;

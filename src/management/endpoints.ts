@@ -14,6 +14,7 @@ import { endConsumerKeyRotation, rotateConsumerKey } from './keys/rotate-key.ts'
 import { tryConsumerKey, verifySecret } from './keys/verify-key.ts';
 import { openApiEndpoint } from './openapi/show-openapi.ts';
 import { applyRateLimit } from './plans/plan-bindings.ts';
+import { previewRateLimit } from './plans/preview-plan.ts';
 import {
   createRateLimit,
   deleteRateLimit,
@@ -65,6 +66,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   putRateLimit,
   updateRateLimit,
   deleteRateLimit,
+  previewRateLimit,
   applyRateLimit,
   showKeyLimits,
   resetKeyLimits,

@@ -35,6 +35,20 @@ describe('tollgate plans apply', () => {
   });
 });
 
+describe('tollgate plans preview', () => {
+  it('says what a change would have limited, and where usage by hour says too little', async () => {
+    await stage.tollgate.text('plans', 'create', 'drafted', '--limit', '5', '--period', 'hour');
+    await stage.tollgate.text('keys', 'create', 'drafted key', '--plan', 'drafted');
+    const change = ['plans', 'preview', 'drafted', '--limit', '2', '--period', 'minute'];
+    const { code, stderr } = await stage.tollgate.run(change);
+    expect(code).toBe(0);
+    expect(stderr).toContain('Of 1 keys, 0 would have been limited; 0 were.');
+    expect(stderr).toContain('The limit main (2 per minute) would have limited more');
+    expect(await stage.tollgate.json(...change)).toMatchObject({ keys: 1, wouldBeLimited: 0, worst: [] });
+    expect((await stage.tollgate.json('plans', 'show', 'drafted')).limit).toBe(5);
+  });
+});
+
 describe('what show prints as YAML', () => {
   const fileOf = async (...words: readonly string[]): Promise<string> => {
     const file = join(stage.directory, `${words.join('-')}.yaml`);

@@ -96,6 +96,8 @@ describe('the pages of plans', () => {
     await page.getByLabel('Requests').first().fill('2000');
     await page.getByRole('button', { name: 'Review changes' }).click();
     await page.getByRole('row', { name: 'Limit 1,000 an hour 2,000 an hour' }).waitFor();
+    await page.getByText('0 of 0 requests would have been limited, of 0 of 0 keys; 0 were.').waitFor();
+    await page.getByText('10 a second would have limited more than this').waitFor();
     expect(await accessibilityFaults()).toEqual([]);
 
     await bodyOf(

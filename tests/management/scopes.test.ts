@@ -56,10 +56,11 @@ describe('scopes', () => {
       ({ method, scope }) =>
         method !== 'get' && requiredScopes(scope).every((wanted) => wanted.endsWith(':read')),
     );
-    // Find takes a body, so that the secret is in no URL. Jobs need the scope of their action as well, and have tests of it.
+    // A preview changes nothing. Find takes a body, so that the secret is in no URL. Jobs need the scope of their action as well, and have tests of it.
     expect(readable.map(({ path }) => path)).toEqual([
       '/api-keys/find',
       '/api-keys/bulk',
+      '/rate-limit/{rateLimitId}/preview',
       '/tollgate/job/{jobId}/cancel',
     ]);
   });

@@ -75,9 +75,10 @@ describe('migrations', () => {
       if (records === undefined) throw new Error('no records');
       await records.migrate();
       const add = (hour: string, requests: number) => sql`
-        INSERT INTO usage_hours AS stored (key_id, hour, plan_id, requests, successful, forwarded, forwarded_us)
-        VALUES ('key_gone', ${hour}, 'gold', ${requests}, 1, 1, 1)
-        ON CONFLICT (key_id, hour, plan_id) DO UPDATE SET requests = stored.requests + excluded.requests`;
+        INSERT INTO usage_hours AS stored (key_id, hour, plan_id, requests, successful, forwarded, forwarded_us, rate_limited)
+        VALUES ('key_gone', ${hour}, 'gold', ${requests}, 1, 1, 1, 1)
+        ON CONFLICT (key_id, hour, plan_id) DO UPDATE SET requests = stored.requests + excluded.requests,
+          rate_limited = stored.rate_limited + 1`;
       const added: readonly (readonly [hour: string, requests: number])[] = [
         ['2026-11-21T23:00:00Z', 3],
         ['2026-11-22T05:00:00Z', 16],
@@ -89,13 +90,14 @@ describe('migrations', () => {
       ];
       for (const [hour, requests] of added) await add(hour, requests).execute(records.db);
       const { rows } = await sql`
-        SELECT day::text, key_id, plan_id, requests_before_6 AS a, requests_before_12 AS b, requests_before_18 AS c, requests AS d
+        SELECT day::text, key_id, plan_id, requests_before_6 AS a, requests_before_12 AS b, requests_before_18 AS c, requests AS d,
+          requests_5 AS five, requests_6 AS six, requests_23 AS last, rate_limited AS limited
         FROM usage_key_days ORDER BY day`.execute(records.db);
       const ofKey = { key_id: 'key_gone', plan_id: 'gold' };
       expect(rows).toEqual([
-        { day: '2026-11-21', ...ofKey, a: 0, b: 0, c: 0, d: 3 },
-        { day: '2026-11-22', ...ofKey, a: 22, b: 27, c: 29, d: 31 },
-        { day: '2026-11-23', ...ofKey, a: 1, b: 1, c: 1, d: 1 },
+        { day: '2026-11-21', ...ofKey, a: 0, b: 0, c: 0, d: 3, five: 0, six: 0, last: 3, limited: 1 },
+        { day: '2026-11-22', ...ofKey, a: 22, b: 27, c: 29, d: 31, five: 22, six: 5, last: 2, limited: 5 },
+        { day: '2026-11-23', ...ofKey, a: 1, b: 1, c: 1, d: 1, five: 0, six: 0, last: 0, limited: 1 },
       ]);
     });
   });

@@ -22,9 +22,11 @@ import { createManagementApp } from '../../management/management-app.ts';
 import { createSelfServiceApp, type SelfServiceApp } from '../../management/self-service/self-service-app.ts';
 import type { SystemStatus } from '../../management/system/system-report.ts';
 import { PlanService } from '../../plans/plan-service.ts';
+import { PlanPreviewer } from '../../plans/preview/plan-previewer.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
+import { PostgresPlanPreviews } from '../../storage/postgres/plans/postgres-plan-previews.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 import type { RequestObservers } from '../request-observers.ts';
@@ -106,6 +108,8 @@ function managementServices(context: ReplicaContext, parts: ManagementParts): Ma
   const { records, counting, changes, configurations, jobs, webhooks, streams } = parts;
   const { usage, vault, system, verifier } = parts;
   const versions = new VersionsAfterCommit(changes.versions, records.unitOfWork);
+  const { defaultPlanId, pathCase } = settings;
+  const plans = new PlanService({ repository: records.plans, versions, defaultPlanId, pathCase });
   return {
     ...keyServices(context, parts, versions),
     configurations,
@@ -113,11 +117,10 @@ function managementServices(context: ReplicaContext, parts: ManagementParts): Ma
     webhooks,
     streams,
     verifier,
-    plans: new PlanService({
-      repository: records.plans,
-      versions,
-      defaultPlanId: settings.defaultPlanId,
-      pathCase: settings.pathCase,
+    plans,
+    previewer: new PlanPreviewer({
+      ...{ plans, clock, defaultPlanId, pathCase },
+      previews: new PostgresPlanPreviews(records.db),
     }),
     counters: counting.counters,
     usage: usage.reader,

@@ -46,6 +46,7 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
     additionalLimits: [{ limitId: 'burst', limit: 50, period: '1s' }],
   },
   updateRateLimit: { limit: 2000 },
+  previewRateLimit: { limit: 500 },
   applyRateLimit: { consumerApiKeyId: KEY_ID, rateLimitId: 'gold' },
   resetKeyLimits: { limitId: 'main', reason: 'asked for by phone' },
   grantKeyLimits: { requests: 500, limitId: 'main' },

@@ -77,6 +77,8 @@ const JOB_ITEM = {
 };
 const JOB = { ...JOB_ITEM, failed: [{ consumerApiKeyId: KEY_ID, code: 'key_not_found' }] };
 
+const PREVIEWED = { requests: 9000, wasLimited: 20, wouldBeLimited: 80 };
+
 const SERIES = {
   from: '2026-02-03T00:00:00Z',
   to: '2026-02-05T00:00:00Z',
@@ -255,6 +257,18 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
       lastFlushAt: '2026-02-04T09:59:58Z',
     },
     backend: { ...REACHABLE, address: 'backend:3000' },
+  },
+  previewRateLimit: {
+    ...{ rateLimitId: 'gold', from: '2026-01-08T00:00:00Z', to: '2026-02-04T10:00:00Z' },
+    ...{ keys: 40, keysWereLimited: 1, keysWouldBeLimited: 2, ...PREVIEWED },
+    limits: [
+      {
+        ...{ limitId: 'main', limit: 500, period: 'hour', quality: 'hours', reason: null },
+        ...{ wouldBeLimited: 80, shadowLimit: null },
+      },
+    ],
+    costsIgnored: false,
+    worst: [{ consumerApiKeyId: KEY_ID, name: 'Mobile app', ...PREVIEWED }],
   },
   changeConsumerKeys: { ...JOB, done: 0, failedCount: 0, failed: [] },
   listJobs: { jobs: [JOB_ITEM] },

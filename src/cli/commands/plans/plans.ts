@@ -3,25 +3,18 @@ import type { paths } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
 import { keyIdOf } from '../../api/key-by-name.ts';
 import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
-import { readFields } from '../../api/read-object.ts';
 import { audited, managed } from '../../api/session.ts';
 import type { Declare } from '../../declare.ts';
-import { wholeNumber } from '../../option-values.ts';
 import type { Listing } from '../../output/columns.ts';
 import { shownCell } from '../../output/table.ts';
 import type { Terminal } from '../../terminal.ts';
 import { declareDelete } from './delete-plan.ts';
+import { fieldsOf, type PlanOptions, planOptions } from './plan-options.ts';
+import { declarePreview } from './preview-plan.ts';
 
 type Plan = paths['/rate-limit/{rateLimitId}']['get']['responses'][200]['content']['application/json'];
 type NewPlan = paths['/rate-limit/create']['post']['requestBody']['content']['application/json'];
 type PlanChange = paths['/rate-limit/{rateLimitId}']['patch']['requestBody']['content']['application/json'];
-
-interface PlanOptions {
-  readonly limit?: number;
-  readonly period?: string;
-  readonly description?: string;
-  readonly file?: string;
-}
 
 export const declarePlans: Declare = (plans, terminal) => {
   plans.description('Rate limit plans. A <plan> is named by its id.');
@@ -30,6 +23,7 @@ export const declarePlans: Declare = (plans, terminal) => {
   declareShow(plans, terminal);
   declareCreate(plans, terminal);
   declareUpdate(plans, terminal);
+  declarePreview(plans, terminal);
   declareApply(plans, terminal);
   declareDelete(plans, terminal);
 };
@@ -123,29 +117,6 @@ function declareApply(plans: Command, terminal: Terminal): void {
     }
     await output.report(BINDINGS, bindings, bindings);
   });
-}
-
-function planOptions(command: Command): Command {
-  return command
-    .option('--limit <requests>', 'requests that a period allows', wholeNumber)
-    .option('--period <period>', 'like second, 15 minutes, hour, 7d, month')
-    .option('--description <text>', 'what the plan is for')
-    .option(
-      '-f, --file <path>',
-      'the plan as JSON or YAML, additionalLimits and costs too; - for standard input; options go before it',
-    );
-}
-
-/** What `show` prints beside the terms of a plan. Its id is the argument of the command. */
-const READ_ONLY = ['rateLimitId', 'createdAt', 'lastUpdated', 'managedBy'];
-
-async function fieldsOf({ limit, period, description, file }: PlanOptions): Promise<Record<string, unknown>> {
-  return {
-    ...(await readFields(file, READ_ONLY)),
-    ...(limit !== undefined && { limit }),
-    ...(period !== undefined && { period }),
-    ...(description !== undefined && { description }),
-  };
 }
 
 const PLANS: Listing<Plan> = {

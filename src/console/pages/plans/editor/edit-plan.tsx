@@ -45,6 +45,7 @@ export function EditPlan({ plan, etag, onDone }: EditPlanProps) {
       </DialogActions>
       {reviewed !== undefined && !isConflict && (
         <Review
+          rateLimitId={plan.rateLimitId}
           from={termsOf(base.plan)}
           to={reviewed}
           isPending={save.isPending}

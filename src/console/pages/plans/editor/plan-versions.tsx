@@ -5,6 +5,7 @@ import type { Plan, PlanTerms } from '../plan-types.ts';
 import { DifferenceTable } from './difference-table.tsx';
 import { planDifferences } from './plan-difference.ts';
 import { termsOf } from './plan-draft.ts';
+import { PreviewPanel } from './preview-panel.tsx';
 
 /** A version of the plan, and its entity tag for `If-Match`. */
 export interface Version {
@@ -13,6 +14,7 @@ export interface Version {
 }
 
 interface ReviewProps {
+  readonly rateLimitId: string;
   readonly from: PlanTerms;
   readonly to: PlanTerms;
   readonly isPending: boolean;
@@ -22,7 +24,7 @@ interface ReviewProps {
 }
 
 /** Shows the differences before they are saved. */
-export function Review({ from, to, isPending, fault, onSave, onClose }: ReviewProps) {
+export function Review({ rateLimitId, from, to, isPending, fault, onSave, onClose }: ReviewProps) {
   const differences = planDifferences(from, to);
   return (
     <Dialog
@@ -38,6 +40,7 @@ export function Review({ from, to, isPending, fault, onSave, onClose }: ReviewPr
     >
       {fault !== undefined && <Notice tone="failed">{fault}</Notice>}
       {differences.length > 0 && <DifferenceTable differences={differences} from="Now" to="After saving" />}
+      {differences.length > 0 && <PreviewPanel rateLimitId={rateLimitId} from={from} to={to} />}
       <DialogActions>
         <Button onClick={onClose}>Back to the form</Button>
         {differences.length > 0 && (
