@@ -1,6 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { makeUsageEvents } from '../events/support/usage-oracle.ts';
 import type { BackendMood } from './chaos-backend.ts';
 import type { ChaosReplica } from './chaos-replica.ts';
+import type { ReceiverMood } from './events/chaos-receiver.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { World } from './world.ts';
 
@@ -82,6 +84,12 @@ export function* trafficFaults(random: SeededRandom, workers: readonly number[])
   }
 }
 
+/** The faults of the third lane: the receiver of events, and replicas whose clock is ahead. */
+export function* eventFaults(random: SeededRandom): Generator<Fault> {
+  const blows = [...(['rejecting', 'hanging', 'resetting'] as const).map(onReceiver), CLOCK_AHEAD];
+  while (true) yield fault(random, random.pick(blows));
+}
+
 /** Runs a lane until the deadline, and mends the last fault whatever happens. */
 export async function runLane(
   world: World,
@@ -154,6 +162,21 @@ function onBackend(mood: BackendMood): Blow {
     },
   };
 }
+
+function onReceiver(mood: ReceiverMood): Blow {
+  return {
+    name: `receiver ${mood}`,
+    strike: async ({ receiver }) => receiver.setMood(mood),
+    mend: async ({ receiver }) => receiver.setMood('well'),
+  };
+}
+
+/** Usage of the present hour becomes events, as at a replica for which it is over; what is added to it is late. Postgres may be away. */
+const CLOCK_AHEAD: Blow = {
+  name: 'a clock is two hours ahead',
+  strike: ({ db }) => makeUsageEvents(db).catch(() => {}),
+  mend: async () => {},
+};
 
 function onOneReplica(name: string, index: number, strike: (replica: ChaosReplica) => Promise<void>): Blow {
   return {

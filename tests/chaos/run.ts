@@ -2,7 +2,9 @@ import { Agent } from 'node:http';
 import { positiveNumber, scriptCommand, wholeNumber } from '../support/script-command.ts';
 import { until } from '../support/until.ts';
 import { runFairness } from './attacks/fairness.ts';
-import { type Fault, runLane, storeFaults, trafficFaults } from './faults.ts';
+import { startChanges } from './events/changes-of-keys.ts';
+import { wrongEvents } from './events/judge-events.ts';
+import { eventFaults, type Fault, runLane, storeFaults, trafficFaults } from './faults.ts';
 import { type Attempt, attempt, startLoad } from './load.ts';
 import { startPair } from './lost-writes/pair.ts';
 import { runLostWrites } from './lost-writes/round.ts';
@@ -21,7 +23,7 @@ const FAIRNESS_MS = 8000;
 
 const script = scriptCommand(
   'chaos',
-  `First half a minute of attacks on a replica that others use, then faults from a seeded list under load. Every few minutes all is mended, and what was promised and not held is reported.
+  `First half a minute of attacks on a replica that others use, then faults from a seeded list under load. Every few minutes all is mended, and what was promised and not held is reported. Keys are changed all the time, and a receiver hears of it.
 In the first half of the time Redis keeps what it has acknowledged; in the second it loses writes, while keys are changed. Ends with 0 when everything held.`,
 )
   .argument('[minutes]', 'how long, at most a day', positiveNumber(24 * 60), 2)
@@ -40,6 +42,7 @@ const [storeSeed, trafficSeed, fragileSeed] = [1, 2, 3].map(() => random.between
   number,
 ];
 const workers = Array.from({ length: REPLICAS }, () => workersOfAll ?? random.between(1, 2));
+const eventSeed = random.between(0, 2 ** 31);
 /** What has been started and not stopped. */
 const running: (() => Promise<unknown>)[] = [];
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -79,6 +82,7 @@ async function runDurable(minutes: number): Promise<readonly string[]> {
   const lanes = [
     storeFaults(new SeededRandom(storeSeed)),
     trafficFaults(new SeededRandom(trafficSeed), workers),
+    eventFaults(new SeededRandom(eventSeed)),
   ];
   const faults: string[] = [];
   for (let left = minutes; left > 0; left -= ROUND_MINUTES) {
@@ -114,11 +118,13 @@ async function runRound(
 ): Promise<readonly string[]> {
   const keys = await makeKeys(world);
   const load = startLoad(world, keys);
+  const changes = startChanges(world);
   const deadline = performance.now() + roundMinutes * 60_000;
   await Promise.all(lanes.map((lane) => runLane(world, lane, { deadline, report })));
   report('no more faults');
   for (const replica of world.replicas) await isReady(replica);
   await load.stop();
+  await changes.stop();
   const { attempts } = load;
   attempts.push(...(await serveAgain(world, keys)));
   for (const [end, { length }] of Map.groupBy(
@@ -127,7 +133,10 @@ async function runRound(
   )) {
     report(`${String(length).padStart(8)} × ${end}`);
   }
-  const faults = await verdict({ world, keys, attempts, report });
+  const faults = [
+    ...(await verdict({ world, keys, attempts, report })),
+    ...(await wrongEvents({ ...world, ...changes, report })),
+  ];
   for (const fault of faults) report(`NOT HELD: ${fault}`);
   return faults;
 }

@@ -1,3 +1,5 @@
+import { connectPostgres } from '../../src/storage/postgres/postgres-connection.ts';
+import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { startFrontGateway } from '../authorize/support/documented-gateways.ts';
 import { readyz } from '../reliability/support/probe.ts';
 import { Admin } from '../support/admin.ts';
@@ -9,6 +11,7 @@ import { until } from '../support/until.ts';
 import { type ChaosBackend, startChaosBackend } from './chaos-backend.ts';
 import { ChaosReplica } from './chaos-replica.ts';
 import { DurableRedis } from './durable-redis.ts';
+import { ChaosReceiver } from './events/chaos-receiver.ts';
 import { Intervals } from './intervals.ts';
 
 /** A key under load, and how many requests it may make in each window. */
@@ -26,6 +29,10 @@ export interface World {
   readonly postgresRelay: TcpRelay;
   readonly backend: ChaosBackend;
   readonly replicas: readonly ChaosReplica[];
+  /** Hears all events. */
+  readonly receiver: ChaosReceiver;
+  /** Postgres, not by way of the relay. */
+  readonly db: RecordsDatabase;
   /** When each of them was disturbed. */
   readonly troubles: { readonly redis: Intervals; readonly postgres: Intervals; readonly backend: Intervals };
   stop(): Promise<void>;
@@ -52,6 +59,10 @@ export async function startWorld(workers: readonly number[]): Promise<World> {
     started.push(() => postgresRelay.stop());
     const backend = await startChaosBackend();
     started.push(() => backend.stop());
+    const receiver = await ChaosReceiver.start();
+    started.push(() => receiver.stop());
+    const db = connectPostgres({ url: postgres.url, maxConnections: 2, onIdleError: () => {} });
+    started.push(() => db.destroy());
     const environment = {
       BACKEND_URL: backend.url,
       BACKEND_TIMEOUT_MS: String(BACKEND_TIMEOUT_MS),
@@ -62,6 +73,7 @@ export async function startWorld(workers: readonly number[]): Promise<World> {
       ROOT_TOKEN,
       ENCRYPTION_KEY,
       TRUSTED_PROXIES: '127.0.0.1',
+      ...{ WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' },
     };
     const replicas: ChaosReplica[] = [];
     for (const own of workers) {
@@ -77,12 +89,15 @@ export async function startWorld(workers: readonly number[]): Promise<World> {
       replicas.push(replica);
     }
     for (const replica of replicas) await isReady(replica);
+    await makeWebhook(replicas, receiver);
     return {
       redis,
       postgres,
       postgresRelay,
       backend,
       replicas,
+      receiver,
+      db,
       troubles: { redis: new Intervals(), postgres: new Intervals(), backend: new Intervals() },
       stop,
     };
@@ -90,6 +105,12 @@ export async function startWorld(workers: readonly number[]): Promise<World> {
     await stop();
     throw error;
   }
+}
+
+async function makeWebhook([first]: readonly ChaosReplica[], { url }: ChaosReceiver): Promise<void> {
+  const webhook = { url, events: ['tollgate.*'], batch: true };
+  const { status } = await new Admin(first?.url ?? '').call('POST', '/tollgate/webhook/create', webhook);
+  if (status !== 201) throw new Error(`the webhook was not made: ${status}`);
 }
 
 /** Resolves once the replica is ready, with all of its workers; rejects after half a minute, with what it wrote. */

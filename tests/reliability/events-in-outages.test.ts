@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { connectPostgres } from '../../src/storage/postgres/postgres-connection.ts';
+import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
+import { makeUsageEvents, usageInEvents, usageOverTime } from '../events/support/usage-oracle.ts';
+import { withReceiver } from '../events/support/with-receiver.ts';
+import { Admin } from '../support/admin.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type GatewayProcess, startGateway } from '../support/gateway.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { createMigratedDatabase } from '../support/stores.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
+import { untilDegraded } from './support/redis-fleet.ts';
+
+const receiver = withReceiver();
+let redis: RedisServer;
+let postgres: TcpRelay;
+let database: Awaited<ReturnType<typeof createMigratedDatabase>>;
+let db: RecordsDatabase;
+let fleet: Fleet;
+let replicas: GatewayProcess[];
+beforeAll(async () => {
+  database = await createMigratedDatabase();
+  postgres = await TcpRelay.start(Number(new URL(database.url).port));
+  db = connectPostgres({ url: database.url, maxConnections: 2, onIdleError: () => {} });
+  redis = await startRedisServer();
+  fleet = await startFleet(2, {
+    DATABASE_URL: postgres.urlOf(database.url),
+    REDIS_URL: redis.url,
+    WEBHOOK_ALLOW_HTTP: 'true',
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+  });
+  replicas = [...fleet.replicas];
+  const events = ['tollgate.usage.*', 'tollgate.gateway.*'];
+  const webhook = { url: receiver.url, events, batch: true };
+  const idempotent = { 'idempotency-key': 'the-webhook' };
+  const { status } = await fleet.admin.call('POST', '/tollgate/webhook/create', webhook, idempotent);
+  expect(status).toBe(201);
+});
+afterAll(async () => {
+  for (const replica of replicas) await replica.kill();
+  await fleet?.stop();
+  await redis?.stop();
+  await db?.destroy();
+  await postgres?.stop();
+  await database?.drop();
+});
+
+/** All events that the receiver got so far. */
+async function events() {
+  return (await receiver.received(0)).flatMap(({ body }) => JSON.parse(body));
+}
+
+/** Those of degradation. An event may be sent more than once. */
+async function gatewayEvents() {
+  const found = (await events()).filter(({ type }) => type.startsWith('tollgate.gateway.'));
+  return [...new Map(found.map((event) => [event.id, event])).values()];
+}
+
+/** Requests with a key at each replica. Some may fail. */
+async function use(secret: string, requests = 5): Promise<void> {
+  const headers = { authorization: `Bearer ${secret}` };
+  for (let sent = 0; sent < requests; sent += 1)
+    for (const { url } of replicas)
+      await fetch(url, { method: 'POST', headers, body: 'abc' }).then(
+        (response) => response.arrayBuffer(),
+        () => {},
+      );
+}
+
+describe('with real replicas and stores', () => {
+  it('each replica says once that it decides without Redis, and once that it does not any more', async () => {
+    const { secret } = await fleet.admin.makeKey('finds out');
+    const seen = new Set((await gatewayEvents()).map(({ id }) => id));
+    const newEvents = async () => (await gatewayEvents()).filter(({ id }) => !seen.has(id));
+    await redis.stop();
+    await untilDegraded(replicas, secret, true);
+    redis = await startRedisServer(['--port', String(redis.port)]);
+    await untilDegraded(replicas, secret, false);
+    await until(async () => (await newEvents()).length >= 4);
+    const bySubject = [...Map.groupBy(await newEvents(), ({ subject }) => subject).values()];
+    const types = bySubject.map((events) => events.map(({ type }) => type).toSorted());
+    const both = ['tollgate.gateway.degraded', 'tollgate.gateway.recovered'];
+    expect(types).toEqual([both, both]);
+    for (const [first, second] of bySubject) expect(first?.data).toEqual(second?.data);
+  });
+
+  it('usage in events is usage over time, whatever ends meanwhile and although clocks jump', async () => {
+    await fleet.admin.makePlan('four', 4, 'hour');
+    const [kept, limited, deleted] = [
+      await fleet.admin.makeKey('kept'),
+      await fleet.admin.makeKey('limited', 'four'),
+      await fleet.admin.makeKey('deleted within the hour'),
+    ];
+    const sendWithAll = async () => {
+      for (const { secret } of [kept, limited, deleted]) await use(secret);
+    };
+    await sendWithAll();
+    await until(async () => (await usageOverTime(db)).size === 3);
+    // A replica whose clock is ahead: what comes from now on is late.
+    await makeUsageEvents(db);
+    const requests = sendWithAll();
+    await replicas[0]?.kill();
+    await requests;
+    replicas[0] = await startGateway(fleet.environment);
+    postgres.reject();
+    await sendWithAll();
+    postgres.pass(Number(new URL(database.url).port));
+    const admin = new Admin(replicas[0].url);
+    await until(async () => (await admin.call('DELETE', `/consumer-api-key/${deleted.id}`)).status === 200);
+    await sendWithAll();
+    await redis.stop();
+    await sendWithAll();
+    redis = await startRedisServer(['--port', String(redis.port)]);
+    await untilDegraded(replicas, kept.secret, false);
+    const requestsOfKept = async () => (await usageOverTime(db)).get(kept.id)?.requests ?? 0;
+    const before = await requestsOfKept();
+    await sendWithAll();
+    await until(async () => (await requestsOfKept()) >= before + 10);
+    // The lease of the replica that was killed ends by itself.
+    await db.deleteFrom('leases').execute();
+    let sums: readonly unknown[] = [];
+    await until(async () => {
+      await makeUsageEvents(db);
+      const usage = (await events()).filter(({ type }) => type === 'tollgate.usage.hour');
+      sums = [...(await usageOverTime(db))].toSorted();
+      return JSON.stringify([...usageInEvents(usage)].toSorted()) === JSON.stringify(sums);
+    });
+    expect(sums.length).toBeGreaterThanOrEqual(3);
+  });
+});
