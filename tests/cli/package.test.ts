@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { buildConsoleWhereOutdated, runAsOnlyConsoleBuild } from '../support/console-build.ts';
+import { documentedBlocks } from '../support/documented-commands.ts';
 import { endChild } from '../support/end-child.ts';
 import {
   ENCRYPTION_KEY,
@@ -35,8 +38,9 @@ beforeAll(async () => {
   await run('npm', ['run', '--silent', 'prepack'], { env });
   await runAsOnlyConsoleBuild(['npm', 'pack', '--ignore-scripts', '--pack-destination', directory], env);
   const [tarball = ''] = await readdir(directory);
-  await run('npm', ['install', '--global', '--prefix', directory, join(directory, tarball)], { env });
-  installed = join(directory, 'bin', 'tollgate');
+  await writeFile(join(directory, 'package.json'), '{ "private": true, "type": "module" }');
+  await run('npm', ['install', '--no-audit', '--no-fund', join(directory, tarball)], { env, cwd: directory });
+  installed = join(directory, 'node_modules/.bin/tollgate');
 });
 afterAll(async () => {
   await gateway?.stop();
@@ -46,19 +50,21 @@ afterAll(async () => {
 
 describe('the package, packed and installed in an empty directory', () => {
   it('has no development dependencies, tests or TypeScript of ours', async () => {
-    const root = join(directory, 'lib/node_modules/tollgate');
+    const root = join(directory, 'node_modules/tollgate');
     for (const dependency of ['jest', 'typescript', 'openapi-typescript'])
-      expect(existsSync(join(root, 'node_modules', dependency))).toBe(false);
+      expect(existsSync(join(directory, 'node_modules', dependency))).toBe(false);
     expect((await readdir(root)).toSorted()).toEqual(
-      ['LICENSE', 'README.md', 'bin', 'dist', 'node_modules', 'package.json', 'sql'].toSorted(),
+      ['LICENSE', 'README.md', 'bin', 'dist', 'package.json', 'sql'].toSorted(),
     );
     expect(
-      (await readdir(root, { recursive: true })).filter((file) => /^(bin|dist).*\.ts$/.test(file)),
+      (await readdir(root, { recursive: true })).filter(
+        (file) => /^(bin|dist).*\.ts$/.test(file) && !/^dist\/client\/.*\.d\.ts$/.test(file),
+      ),
     ).toEqual([]);
   });
 
   it('has the console as it is built for use', async () => {
-    const assets = join(directory, 'lib/node_modules/tollgate/dist/console/assets');
+    const assets = join(directory, 'node_modules/tollgate/dist/console/assets');
     const scripts = (await readdir(assets)).filter((file) => file.endsWith('.js'));
     const all = await Promise.all(scripts.map((file) => readFile(join(assets, file), 'utf8')));
     expect(scripts.length).toBeGreaterThan(5);
@@ -94,6 +100,64 @@ describe('the package, packed and installed in an empty directory', () => {
       environment: { DATABASE_URL: database.url, ENCRYPTION_KEY: keys },
     });
     expect(rotated).toMatchObject({ code: 0, stdout: expect.stringContaining('"rotated":1') });
+  });
+
+  it('has a typed client, which tsc checks and node runs', async () => {
+    const server = createServer((req, res) => {
+      res.setHeader('x-request-id', 'r').setHeader('content-type', 'application/json');
+      if (req.method === 'POST') res.writeHead(409).end('{"error":"It is there.","code":"plan_exists"}');
+      else if (req.url?.includes('cursor')) res.end('{"rateLimits":[{"rateLimitId":"two"}]}');
+      else res.end('{"rateLimits":[{"rateLimitId":"one"}],"nextCursor":"c"}');
+    }).listen(0, '127.0.0.1');
+    try {
+      await once(server, 'listening');
+      const [example] = (await documentedBlocks('client.md')).filter(({ language }) => language === 'ts');
+      const program = join(directory, 'program.mts');
+      await writeFile(program, example?.text ?? '');
+      await writeFile(
+        join(directory, 'wrong.mts'),
+        "import { createTollgateClient } from 'tollgate/client';\nexport const wrong: number = createTollgateClient;\n",
+      );
+      const tsc = resolve('node_modules/.bin/tsc');
+      const options = [
+        '--noEmit',
+        '--strict',
+        '--module',
+        'nodenext',
+        '--lib',
+        'es2023,dom',
+        '--types',
+        'node',
+      ];
+      const typeRoots = ['--typeRoots', resolve('node_modules/@types')];
+      const checked = await run(tsc, [...options, ...typeRoots, 'program.mts', 'wrong.mts'], {
+        cwd: directory,
+      }).catch((error: { readonly stdout: string }) => error);
+      expect(checked.stdout.trim().split('\n')).toEqual([
+        expect.stringMatching(/^wrong\.mts\(2,14\): error TS2322/),
+      ]);
+      const { port } = server.address() as AddressInfo;
+      const { stdout } = await run(process.execPath, [program], {
+        env: { TOLLGATE_URL: `http://127.0.0.1:${port}`, TOLLGATE_TOKEN: ROOT_TOKEN },
+      });
+      expect(stdout).toBe('one\ntwo\n409 plan_exists It is there.\n');
+    } finally {
+      server.close();
+    }
+  });
+
+  it('runs the demo with npx, also as a user without rights', async () => {
+    const isRoot = process.getuid?.() === 0;
+    await chmod(directory, 0o755);
+    const home = await mkdtemp(join(directory, 'home-'));
+    await chmod(home, 0o777);
+    const asUser = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
+    const [file = '', ...args] = [...asUser, 'npx', '--no', 'tollgate', 'demo'];
+    const { stdout } = await run(file, args, {
+      cwd: directory,
+      env: { PATH: process.env.PATH ?? '', HOME: home, TMPDIR: home, npm_config_update_notifier: 'false' },
+    });
+    expect(stdout).toContain('200 200 200 200 200 429');
   });
 
   it('runs the demo with its embedded stores', async () => {

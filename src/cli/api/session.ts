@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
 import { createManagementClient, type ManagementClient } from '../../client/management-client.ts';
-import { systemRandom } from '../../platform/random.ts';
+import { DEFAULT_RETRIES, retryingFetch } from '../../client/retrying-fetch.ts';
 import { CommandFault } from '../command-fault.ts';
 import { wholeNumber } from '../option-values.ts';
 import { Output, type OutputOptions, writesData } from '../output/output.ts';
 import type { Terminal } from '../terminal.ts';
 import { type ConnectionOptions, readConnection } from './choose-gateway.ts';
-import { DEFAULT_RETRIES, retryingFetch } from './retrying-fetch.ts';
 
 /** The tools of a command that uses the management interface. */
 export interface Session {
@@ -94,7 +93,6 @@ function retryingFetchOf(
 ): (request: Request) => Promise<Response> {
   return retryingFetch({
     retries,
-    random: systemRandom,
     onWait: (reason, waitMs) => output.note(`Trying again in ${waitMs / 1000} s: ${reason}.`),
   });
 }

@@ -1,3 +1,4 @@
+import { pagesOf } from '../../../../client/list-pages.ts';
 import { bodyOf, type ManagementClient } from '../../../../client/management-client.ts';
 import type { KeyRow } from './batches.ts';
 import { type ImportedBatch, NO_PLAN } from './import-batch.ts';
@@ -24,12 +25,7 @@ function faultOf({ content: { key } }: KeyRow, plans: ReadonlySet<string>): RowF
 /** The ids of all plans of a gateway. */
 export async function planIds(client: ManagementClient): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
-  let cursor: string | undefined;
-  do {
-    const query = cursor === undefined ? {} : { cursor };
-    const { rateLimits, nextCursor } = await bodyOf(client.GET('/rate-limit', { params: { query } }));
-    for (const { rateLimitId } of rateLimits) ids.add(rateLimitId);
-    cursor = nextCursor;
-  } while (cursor !== undefined);
+  const pages = pagesOf((query) => bodyOf(client.GET('/rate-limit', { params: { query } })));
+  for await (const { rateLimits } of pages) for (const { rateLimitId } of rateLimits) ids.add(rateLimitId);
   return ids;
 }

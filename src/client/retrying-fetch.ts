@@ -1,54 +1,78 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import type { Random } from '../../platform/random.ts';
-
 export interface RetryOptions {
-  readonly retries: number;
-  readonly random: Random;
-  /** Called for each wait, to explain it to a person. */
-  readonly onWait: (reason: string, waitMs: number) => void;
+  /** How often a request is retried at most; 0 for never. */
+  readonly retries?: number;
+  /** With a longer wait the response is returned, or the error thrown, instead of retrying. Milliseconds. */
+  readonly longestWaitMs?: number;
+  /** When a single attempt is given up. Milliseconds. */
+  readonly timeoutMs?: number;
+  /** Called before each wait, to explain it to a person. */
+  readonly onWait?: (reason: string, waitMs: number) => void;
 }
 
 /** How often a request is retried by default. */
 export const DEFAULT_RETRIES = 3;
 const FIRST_WAIT_MS = 250;
-/** With a longer wait the command does not retry, but shows the gateway's response. */
 const LONGEST_WAIT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 /** Statuses with which the same request may succeed a little later. */
 const TEMPORARY: readonly number[] = [429, 502, 503, 504];
 /** Those that come from in front of the gateway, which may have carried the request out. */
 const UNCERTAIN: readonly number[] = [502, 504];
 
 /**
- * `fetch` that retries where that is safe. A POST gets an `Idempotency-Key` that is the same in every attempt. A DELETE that may have been
+ * `fetch` that retries where that is safe, after the wait of `Retry-After`, or a quarter of a second that doubles. A POST gets an `Idempotency-Key` that is the same in every attempt. A DELETE that may have been
  * carried out is not retried, because a second one would get 404: its connection broke, or a proxy says 502 or 504.
  */
 export function retryingFetch({
-  retries,
-  random,
-  onWait,
-}: RetryOptions): (request: Request) => Promise<Response> {
+  retries = DEFAULT_RETRIES,
+  longestWaitMs = LONGEST_WAIT_MS,
+  timeoutMs = TIMEOUT_MS,
+  onWait = () => {},
+}: RetryOptions = {}): (request: Request) => Promise<Response> {
   return async (request) => {
     if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
-      request.headers.set('Idempotency-Key', random.bytes(16).toString('hex'));
+      request.headers.set('Idempotency-Key', newIdempotencyKey());
     for (let attempt = 0; ; attempt += 1) {
-      const outcome = await send(request.clone());
+      const outcome = await send(request.clone(), timeoutMs);
       const reason = reasonToRetry(request.method, outcome);
       const waitMs = retryAfterMs(outcome) ?? FIRST_WAIT_MS * 2 ** attempt;
-      if (reason === undefined || attempt >= retries || waitMs > LONGEST_WAIT_MS) {
+      if (reason === undefined || attempt >= retries || waitMs > longestWaitMs) {
         if (outcome instanceof Response) return outcome;
         throw outcome.error;
       }
       onWait(reason, waitMs);
       if (outcome instanceof Response) await outcome.body?.cancel();
-      await pause(waitMs);
+      await pause(waitMs, request.signal);
     }
   };
 }
 
-async function send(request: Request): Promise<Response | { readonly error: unknown }> {
+/** 16 random bytes in hexadecimal digits. */
+function newIdempotencyKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** Waits, and rejects at once if the request is aborted. */
+function pause(waitMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    }, waitMs);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+  });
+}
+
+async function send(request: Request, timeoutMs: number): Promise<Response | { readonly error: unknown }> {
   try {
-    return await fetch(request, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
+    return await fetch(request, { signal });
   } catch (error) {
     return { error };
   }
