@@ -1,6 +1,7 @@
 import type { Clock } from '../platform/clock.ts';
+import { isoSeconds } from '../platform/timestamps.ts';
 import type { EventType } from './event-types.ts';
-import { isoSeconds, type OutboxEvent } from './outbox-event.ts';
+import type { OutboxEvent } from './outbox-event.ts';
 
 /** Where events go that no audited change makes. Rejects with `StoreUnavailable`. */
 export interface Outbox {

@@ -33,11 +33,6 @@ export function eventOfEntry(entry: ChainedEntry): OutboxEvent | undefined {
   return { id: auditId, type, subject: target.id, atMs, tags: target.tags, data };
 }
 
-/** `YYYY-MM-DDThh:mm:ssZ`, as the API shows instants. */
-export function isoSeconds(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z');
-}
-
 /** A CloudEvent 1.0 as JSON. */
 export function cloudEventText(event: OutboxEvent, source: string): string {
   const { id, type, subject, atMs, data } = event;

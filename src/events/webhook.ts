@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { AuditTarget } from '../audit/audit-entry.ts';
+import { isoSeconds } from '../platform/timestamps.ts';
 import type { Subscription } from './event-patterns.ts';
-import { isoSeconds } from './outbox-event.ts';
 
 /** Why the gateway disabled a webhook: its endpoint responded with 410, or failed for days. */
 export type DisabledReason = 'gone' | 'failing';

@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 import type { FormatFaults, Formats } from '../http/body-schema.ts';
-import { isoUtcFault, parseIsoUtc } from '../http/timestamps.ts';
 import { isExternalId } from '../keys/external-id.ts';
 import { isKeyName } from '../keys/key-name.ts';
 import { isOriginEntry, writtenOrigin } from '../keys/origin-list.ts';
@@ -8,6 +7,7 @@ import { parsePeriod, periodFault } from '../limiter/period.ts';
 import { pathPatternFault } from '../paths/path-pattern.ts';
 import { hasHostBits, isNetwork, networkWithoutHostBits } from '../platform/address-list.ts';
 import { hasControlCharacter, isStorable, lengthOf } from '../platform/text/storable-text.ts';
+import { isoUtcFault, parseIsoUtc } from '../platform/timestamps.ts';
 
 /** Formats of bodies that JSON Schema's own keywords can't express. */
 export const BODY_FORMATS: Formats = {

@@ -3,9 +3,9 @@
 // Out: typed, checked settings, or a list of all that is wrong with them.
 
 import { isIP } from 'node:net';
-import { OWNER, OWNER_FORM } from '../desired-state/owner-name.ts';
 import { SELF_SERVICE_PATH } from '../paths/path-matcher.ts';
 import { PATH_CASES } from '../paths/path-readings.ts';
+import { OWNER, OWNER_FORM } from '../plans/owner-name.ts';
 import { NEW_PLAN_ID } from '../plans/plan-id.ts';
 import { listedPatterns, patternsOfFile } from './endpoint-patterns.ts';
 import { misspeltVariables } from './misspelt-variables.ts';

@@ -43,7 +43,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'paths',
     'backend',
   ],
-  settings: ['desired-state', 'http', 'paths', 'plans', 'platform'],
+  settings: ['http', 'paths', 'plans', 'platform'],
   'errors.ts': [],
   paths: [],
   platform: ['errors.ts'],

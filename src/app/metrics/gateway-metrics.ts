@@ -1,12 +1,12 @@
 import type { AuditLog } from '../../audit/audit-log.ts';
 import type { Backlog } from '../../events/delivery/delivery.ts';
-import { isoSeconds } from '../../http/timestamps.ts';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import type { KeyRevalidator } from '../../keys/cache/key-revalidator.ts';
 import type { CostSettler } from '../../limiter/cost-settler.ts';
 import type { Readiness } from '../../observability/readiness.ts';
 import { counter, gauge, type Reading } from '../../observability/reading.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
 import type { ConnectionLimit } from '../../server/connections/connection-limit.ts';
 import type { Usage } from '../../usage/create-usage.ts';

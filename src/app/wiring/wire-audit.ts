@@ -1,5 +1,5 @@
-import { isoSeconds } from '../../http/timestamps.ts';
 import { PeriodicTask } from '../../platform/periodic-task.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { Stores } from './wire-stores.ts';
 

@@ -1,5 +1,6 @@
+import { isoSeconds } from '../../platform/timestamps.ts';
 import type { EventType } from '../event-types.ts';
-import { isoSeconds, type OutboxEvent } from '../outbox-event.ts';
+import type { OutboxEvent } from '../outbox-event.ts';
 
 /** A notice of a key's expiry. */
 export interface ExpiryNotice {

@@ -1,5 +1,6 @@
+import { isoSeconds } from '../../platform/timestamps.ts';
 import { BATCHED_TYPE } from '../event-types.ts';
-import { isoSeconds, type OutboxEvent } from '../outbox-event.ts';
+import type { OutboxEvent } from '../outbox-event.ts';
 
 /** Usage of a key in an hour that is in no event yet. */
 export interface UnsentUsage {

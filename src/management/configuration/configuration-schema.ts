@@ -1,5 +1,5 @@
-import { OWNER, OWNER_FORM } from '../../desired-state/owner-name.ts';
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
+import { OWNER, OWNER_FORM } from '../../plans/owner-name.ts';
 import { KEY_FIELDS, type WrittenKeyFields } from '../keys/key-fields.ts';
 import { SECRET_HASH } from '../keys/secret-fields.ts';
 import { CREATE_PLAN_BODY, type CreatePlanBody } from '../plans/plan-schema.ts';

@@ -1,8 +1,8 @@
 import { missingScope } from '../../admins/principal.ts';
 import type { ExportSelection } from '../../desired-state/desired-state-store.ts';
-import { OWNER } from '../../desired-state/owner-name.ts';
 import { type Written, writtenKey, writtenPlan, writtenWebhook } from '../../desired-state/written-state.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
+import { OWNER } from '../../plans/owner-name.ts';
 import { yamlBlock, yamlEntries } from '../../platform/text/yaml-writer.ts';
 import { type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
 import { SHOWN_KEY_FIELDS } from '../keys/shown-key-fields.ts';

@@ -1,6 +1,6 @@
-import { isoSeconds } from '../../http/timestamps.ts';
 import { SHOWN_FAILURES } from '../../jobs/bulk-jobs.ts';
 import { JOB_ACTIONS, JOB_STATES, type Job, type JobFailure } from '../../jobs/job.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import type { ResponseSchema } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 

@@ -1,12 +1,12 @@
 import type { ChangeContext } from '../../audit/change-context.ts';
 import { StoreUnavailable } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { isoSeconds, isoSecondsUp } from '../../http/timestamps.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
 import type { ConsumerKey, KeySnapshot } from '../../keys/consumer-key.ts';
 import { windowEndMs } from '../../limiter/period.ts';
 import { type DecidedWindow, limitAt, remainingIn, tightestWindow } from '../../limiter/request-limits.ts';
 import type { WindowCounter } from '../../limiter/window-counters.ts';
+import { isoSeconds, isoSecondsUp } from '../../platform/timestamps.ts';
 import type { CustomerUsage, EndpointUsage, KeyUsage, UsageCounts } from '../../usage/usage-counts.ts';
 import { type Endpoint, type ManagementServices, Reply } from '../endpoint.ts';
 import { queryParameters } from '../query-parameters.ts';

@@ -1,7 +1,7 @@
 import type { BodySchema } from '../../http/body-schema.ts';
-import { sqlSeconds } from '../../http/timestamps.ts';
 import type { KeyChanges } from '../../keys/key-repository.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { sqlSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { named, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readFields, TAG_EDITS, type WrittenKeyFields } from './key-fields.ts';

@@ -1,6 +1,5 @@
 import { InvalidBody, PlanNotFound } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { parseIsoUtc } from '../../http/timestamps.ts';
 import { SELF_SERVICE_ACTIONS, type SelfServiceAction } from '../../keys/consumer-key.ts';
 import { MAX_EXTERNAL_ID } from '../../keys/external-id.ts';
 import { MAX_KEY_NAME } from '../../keys/key-name.ts';
@@ -10,6 +9,7 @@ import { MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
 import { MAX_ALLOWED_ORIGINS } from '../../keys/origin-list.ts';
 import { isPlanId } from '../../plans/plan-id.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { parseIsoUtc } from '../../platform/timestamps.ts';
 import { OVERRIDES, readOverrides, type WrittenOverrides } from './limit-override-fields.ts';
 
 const MAX_METADATA_ENTRIES = 50;

@@ -1,6 +1,6 @@
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { isoSeconds, parseIsoUtc } from '../../http/timestamps.ts';
 import { type LimitOverrides, MAX_OVERRIDES } from '../../limiter/limit-overrides.ts';
+import { isoSeconds, parseIsoUtc } from '../../platform/timestamps.ts';
 import type { ResponseSchema } from '../endpoint.ts';
 import { LIMIT } from '../plans/plan-schema.ts';
 import { INSTANT } from '../response-schemas.ts';

@@ -1,11 +1,11 @@
 import { changedFields, type FieldChanges } from '../../audit/audit-entry.ts';
 import { LimitNotFound, StoreUnavailable, TollgateError } from '../../errors.ts';
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
-import { isoSeconds } from '../../http/timestamps.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import { ANONYMOUS_CUSTOMER, CUSTOMER_ID, type Limit } from '../../limiter/request-limits.ts';
 import type { WindowCounts } from '../../limiter/window-counters.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Endpoint, ManagementServices } from '../endpoint.ts';
 import { LIMIT_ID } from '../plans/plan-schema.ts';
 import { INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';

@@ -1,7 +1,7 @@
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
-import { isoSeconds } from '../../http/timestamps.ts';
 import { MAX_GRACE_SECONDS } from '../../keys/key-rotation.ts';
 import type { KeptSecret } from '../../keys/secrets/secret-repository.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { INSTANT, named, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readExpiry } from './key-fields.ts';

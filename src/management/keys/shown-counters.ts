@@ -1,8 +1,8 @@
-import { isoSecondsUp } from '../../http/timestamps.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import { windowEndMs } from '../../limiter/period.ts';
 import { type Limit, limitAt } from '../../limiter/request-limits.ts';
 import type { WindowCounter, WindowCounts } from '../../limiter/window-counters.ts';
+import { isoSecondsUp } from '../../platform/timestamps.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
 /** The live counters of a key's limits. */

@@ -1,5 +1,5 @@
-import { isoSeconds } from '../../http/timestamps.ts';
 import { type ConsumerKey, type KeyRotation, SELF_SERVICE_ACTIONS } from '../../keys/consumer-key.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentOverrides, SHOWN_OVERRIDES } from './limit-override-fields.ts';
 

@@ -1,8 +1,8 @@
-import { ISO_UTC } from '../../http/timestamps.ts';
 import { MAX_EXTERNAL_ID } from '../../keys/external-id.ts';
 import { MAX_KEY_NAME } from '../../keys/key-name.ts';
 import { PERIOD_PATTERN } from '../../limiter/period.ts';
 import { MAX_PATTERN_LENGTH } from '../../paths/path-pattern.ts';
+import { ISO_UTC } from '../../platform/timestamps.ts';
 
 /** JSON Schema keywords that express one of our formats as far as possible. */
 interface TextRules {

@@ -1,5 +1,5 @@
-import { isoSeconds } from '../../http/timestamps.ts';
 import type { AdditionalLimit, Plan, PlanCost } from '../../plans/plan.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import { COUNT, INSTANT, listOf, named, TEXT } from '../response-schemas.ts';
 
 const PATTERN = named('RequestPattern', {

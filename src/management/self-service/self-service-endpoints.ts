@@ -1,7 +1,7 @@
 import type { Principal } from '../../admins/principal.ts';
 import { SelfServiceNotAllowed } from '../../errors.ts';
-import { isoSeconds } from '../../http/timestamps.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { presentTotals, SHOWN_TOTALS } from '../keys/consumer-key-detail.ts';
 import { CUSTOMER_QUERY, readCounts, readCustomer } from '../keys/live-counters.ts';

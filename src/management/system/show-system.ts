@@ -1,4 +1,4 @@
-import { isoSeconds } from '../../http/timestamps.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Endpoint, ResponseSchema } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import {

@@ -2,7 +2,7 @@ import { isAdminTokenId } from '../../admins/admin-token.ts';
 import type { Preset, Scope } from '../../admins/scopes.ts';
 import { InvalidCursor } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
-import { isoSeconds } from '../../http/timestamps.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { GRACE_SECONDS } from '../keys/rotate-key.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';

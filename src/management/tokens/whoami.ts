@@ -1,6 +1,6 @@
 import { SCOPES } from '../../admins/scopes.ts';
-import { isoSeconds } from '../../http/timestamps.ts';
 import { PATH_CASES } from '../../paths/path-readings.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 

@@ -1,7 +1,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { TollgateError } from '../../errors.ts';
-import { isoSeconds } from '../../http/timestamps.ts';
 import { type CsvValue, csvFile } from '../../platform/text/csv.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Grouping, SeriesPosition, SeriesRow } from '../../usage/series/series-store.ts';
 import { MAX_SERIES_ROWS, type SeriesPage } from '../../usage/series/usage-series.ts';
 import { type Call, type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';

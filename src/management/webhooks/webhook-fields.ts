@@ -9,7 +9,7 @@ import { HEARD_TYPES } from '../../events/event-patterns.ts';
 import type { Webhook } from '../../events/webhook.ts';
 import type { WebhookFields } from '../../events/webhook-service.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { isoSeconds } from '../../http/timestamps.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import type { ResponseSchema } from '../endpoint.ts';
 import { KEY_FIELDS } from '../keys/key-fields.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';

@@ -2,7 +2,6 @@ import { type HeaderName, memoizeByName } from '../../backend/header-names.ts';
 import { headerValue, type ResponseHead } from '../../backend/response-head.ts';
 import { flatText } from '../../http/flat-text.ts';
 import { decidesHead, headerLine } from '../../http/node-internals.ts';
-import { isoSeconds } from '../../http/timestamps.ts';
 import type { KeyEntry } from '../../keys/cache/key-entry.ts';
 import { periodSeconds } from '../../limiter/period.ts';
 import type { Decision } from '../../limiter/rate-limiter.ts';
@@ -13,6 +12,7 @@ import {
   remainingIn,
   tightestWindow,
 } from '../../limiter/request-limits.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import { COST_HEADER } from './reported-cost.ts';
 
 /** Headers that end at each hop, in both directions (RFC 9110 section 7.6.1, RFC 7540 section 3.2.1). Lower case. */

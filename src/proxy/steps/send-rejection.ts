@@ -1,6 +1,6 @@
 import type { ErrorResponse } from '../../http/errors/error-responses.ts';
-import { isoSecondsUp } from '../../http/timestamps.ts';
 import { type DecidedWindow, type Limit, limitAt, rejectingWindow } from '../../limiter/request-limits.ts';
+import { isoSecondsUp } from '../../platform/timestamps.ts';
 import type { Step } from '../exchange.ts';
 import { secondsToReset } from '../headers/response-headers.ts';
 

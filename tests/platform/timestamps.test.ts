@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { isoSeconds, isoSecondsUp, isoUtcFault, parseIsoUtc, sqlSeconds } from '../../src/http/timestamps.ts';
+import {
+  isoSeconds,
+  isoSecondsUp,
+  isoUtcFault,
+  parseIsoUtc,
+  sqlSeconds,
+} from '../../src/platform/timestamps.ts';
 
 const INSTANT_MS = Date.UTC(2026, 1, 3, 4, 5, 6);
 
