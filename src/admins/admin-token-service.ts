@@ -7,8 +7,6 @@ import { AdminTokenNotFound, MissingScope, TollgateError } from '../errors.ts';
 import { digestOfSecret } from '../keys/secrets/secret-digest.ts';
 import { createSecret, secretHint } from '../keys/secrets/secret-format.ts';
 import type { SecretVault } from '../keys/secrets/secret-vault.ts';
-import type { Clock } from '../platform/clock.ts';
-import { idMaker } from '../platform/id-maker.ts';
 import type { Random } from '../platform/random.ts';
 import { ADMIN_TOKEN_PREFIX, type AdminToken, isAdminTokenId } from './admin-token.ts';
 import type { AdminTokenRepository, StoredAdminToken, StoredTokenSecret } from './admin-token-repository.ts';
@@ -18,8 +16,8 @@ import { missingScope, type Principal } from './principal.ts';
 export interface AdminTokenServiceOptions {
   readonly repository: AdminTokenRepository;
   readonly vault: Pick<SecretVault, 'digestLookup' | 'sealDigest'>;
-  readonly clock: Clock;
   readonly random: Random;
+  readonly makeId: () => string;
 }
 
 /** The fields of a token that an administrator sets. */
@@ -48,11 +46,9 @@ export interface AdminTokenList {
  */
 export class AdminTokenService {
   readonly #options: AdminTokenServiceOptions;
-  readonly #makeId: () => string;
 
   constructor(options: AdminTokenServiceOptions) {
     this.#options = options;
-    this.#makeId = idMaker('adm_', options.clock, options.random);
   }
 
   /** The new token is also limited to the principal's tags. Throws `MissingScope`. */
@@ -62,7 +58,7 @@ export class AdminTokenService {
     change: ChangeContext,
   ): Promise<RevealedToken> {
     requireGrantable(fields, principal);
-    const id = this.#makeId();
+    const id = this.#options.makeId();
     const { secret, stored, hint } = this.#newSecret(id);
     const token: AdminToken = {
       ...fields,

@@ -10,6 +10,7 @@ import type { KeyRepository } from '../keys/key-repository.ts';
 import type { RecordVersion, RecordVersions } from '../limiter/record-versions.ts';
 import type { Plan } from '../plans/plan.ts';
 import type { PlanRepository } from '../plans/plan-repository.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { UnitOfWork } from '../platform/unit-of-work.ts';
 import { changesOfDifference } from './changes-of-difference.ts';
 import type { DesiredState } from './desired-state.ts';
@@ -34,13 +35,23 @@ import { digestOf, writtenKey, writtenPlan, writtenWebhook } from './written-sta
 /** What `DesiredStateService` is built from. */
 export interface DesiredStateServiceOptions extends NewManagedKeysOptions {
   readonly store: DesiredStateStore;
-  readonly plans: Pick<PlanRepository, 'keysUnder'>;
-  readonly keys: Pick<KeyRepository, 'findSnapshotsById'>;
-  readonly unitOfWork: Pick<UnitOfWork, 'join' | 'afterCommit'>;
+  /** Runs work in one unit of work. */
+  readonly inUnit: <Result>(work: (unit: StateUnit) => Promise<Result>) => Promise<Result>;
+  /** Reads what is committed. */
+  readonly committed: Pick<PlanRepository, 'keysUnder'>;
+  /** Marks at once, and publishes when it is called. */
   readonly versions: RecordVersions;
+  readonly clock: Clock;
   readonly webhooks: WebhookMaker;
   /** Null if keys without a plan are unlimited. */
   readonly defaultPlanId: string | null;
+}
+
+/** The repositories that a configuration is applied with, in one unit of work. */
+interface StateUnit extends UnitOfWork {
+  readonly desiredState: Pick<DesiredStateStore, 'change'>;
+  readonly plans: Pick<PlanRepository, 'keysUnder'>;
+  readonly keys: Pick<KeyRepository, 'findSnapshotsById'>;
 }
 
 /** The owner of a configuration, and whether applying it deletes what it does not contain. */
@@ -116,18 +127,18 @@ export class DesiredStateService {
     change: ChangeContext,
   ): Promise<AppliedState | undefined> {
     requireTags(desired, change.onlyTags);
-    const { store, plans, versions, unitOfWork, webhooks } = this.#options;
+    const { inUnit, committed, versions, webhooks } = this.#options;
     const selection = selectionOf(desired, options, change.onlyTags);
     // A single transaction for all reads and writes: the embedded store can't run a second one at the same time.
-    return unitOfWork.join(async () => {
-      const written = await store.change(selection, change, (transaction) =>
-        this.#write(transaction, { desired, options, change }),
+    return inUnit(async (unit) => {
+      const written = await unit.desiredState.change(selection, change, (transaction) =>
+        this.#write(unit, transaction, { desired, options, change }),
       );
       if (written === undefined) return undefined;
-      await unitOfWork.afterCommit(async () => {
+      await unit.afterCommit(async () => {
         const published = new Set<string>();
         for (const planId of this.#plansTouched(written))
-          await versions.publishUnder(planId, noted(plans.keysUnder(planId), published));
+          await versions.publishUnder(planId, noted(committed.keysUnder(planId), published));
         // A second version of a key, from before the commit, would be taken for that of another change.
         const others = written.changedVersions.filter(({ keyId }) => !published.has(keyId));
         if (others.length > 0) await versions.publishVersion(others);
@@ -159,6 +170,7 @@ export class DesiredStateService {
   }
 
   async #write(
+    unit: StateUnit,
     transaction: StateTransaction,
     { desired, options, change }: Application,
   ): Promise<WrittenState | undefined> {
@@ -183,8 +195,8 @@ export class DesiredStateService {
     );
     const made = { newKeys, newWebhooks, appliedDigest };
     const changes = { ...changesOfDifference(difference, owner, change), ...made };
-    const retired = await this.#windowNames(changes.deletedKeys);
-    const stale = await this.#keysTouched(changes);
+    const retired = await windowNames(unit, changes.deletedKeys);
+    const stale = await keysTouched(unit, changes);
     const markedAtMs = clock.nowMs();
     await versions.markStale(stale);
     const changedVersions = await transaction.write(changes);
@@ -193,23 +205,6 @@ export class DesiredStateService {
       throw new StoreUnavailable('postgres', new Error('The configuration took too long to be written.'));
     const newKeyIds = new Map(newKeys.map(({ key }) => [key.externalId ?? '', key.id]));
     return { difference, newKeyIds, secrets, webhookSecrets, changes, changedVersions, retired };
-  }
-
-  /** The keys whose cached copies become outdated. Each occurs once: a second mark on the same key would never be removed. */
-  async #keysTouched({
-    changedPlans,
-    changedKeys,
-    deletedKeys,
-  }: Omit<StateChanges, 'newKeys'>): Promise<readonly string[]> {
-    const touched = new Set([
-      ...changedKeys.map(({ before }) => before.id),
-      ...deletedKeys.map(({ id }) => id),
-    ]);
-    for (const { before } of changedPlans) {
-      for await (const keys of this.#options.plans.keysUnder(before.id))
-        for (const { keyId } of keys) touched.add(keyId);
-    }
-    return [...touched];
   }
 
   /** The plans whose keys get new versions. */
@@ -226,23 +221,38 @@ export class DesiredStateService {
       await Promise.all(some.map(({ id }) => versions.retire(id, retired.get(id))));
     }
   }
+}
 
-  /** The windows of the plans that apply to the keys. Windows of earlier plans expire by themselves. */
-  async #windowNames(keys: readonly ConsumerKey[]): Promise<ReadonlyMap<string, readonly string[]>> {
-    if (keys.length === 0) return new Map();
-    try {
-      const snapshots = await this.#options.keys.findSnapshotsById(keys.map(({ id }) => id));
-      return new Map(
-        snapshots.map(({ keyId, plan }) => [
-          keyId,
-          plan?.limits.all.map(({ windowName }) => windowName) ?? [],
-        ]),
-      );
-    } catch (error) {
-      // Keys whose plan does not exist can still be deleted. If the store is unavailable, the deletion itself fails.
-      if (error instanceof StoreUnavailable) return new Map();
-      throw error;
-    }
+/** The keys whose cached copies become outdated. Each occurs once: a second mark on the same key would never be removed. */
+async function keysTouched(
+  { plans }: StateUnit,
+  { changedPlans, changedKeys, deletedKeys }: Omit<StateChanges, 'newKeys'>,
+): Promise<readonly string[]> {
+  const touched = new Set([
+    ...changedKeys.map(({ before }) => before.id),
+    ...deletedKeys.map(({ id }) => id),
+  ]);
+  for (const { before } of changedPlans) {
+    for await (const keys of plans.keysUnder(before.id)) for (const { keyId } of keys) touched.add(keyId);
+  }
+  return [...touched];
+}
+
+/** The windows of the plans that apply to the keys. Windows of earlier plans expire by themselves. */
+async function windowNames(
+  unit: StateUnit,
+  keys: readonly ConsumerKey[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  if (keys.length === 0) return new Map();
+  try {
+    const snapshots = await unit.keys.findSnapshotsById(keys.map(({ id }) => id));
+    return new Map(
+      snapshots.map(({ keyId, plan }) => [keyId, plan?.limits.all.map(({ windowName }) => windowName) ?? []]),
+    );
+  } catch (error) {
+    // Keys whose plan does not exist can still be deleted. If the store is unavailable, the deletion itself fails.
+    if (error instanceof StoreUnavailable) return new Map();
+    throw error;
   }
 }
 

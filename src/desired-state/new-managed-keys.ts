@@ -1,10 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChangeContext } from '../audit/change-context.ts';
-import { keyIdMaker } from '../keys/key-id.ts';
 import { newKey } from '../keys/new-key.ts';
 import { createSecret } from '../keys/secrets/secret-format.ts';
 import type { SecretSealer } from '../keys/secrets/stored-secret.ts';
-import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import type { DesiredKey } from './desired-state.ts';
 import type { NewManagedKey } from './desired-state-store.ts';
@@ -14,8 +12,8 @@ import { digestOf, writtenKey } from './written-state.ts';
 /** What `NewManagedKeys` is built from. */
 export interface NewManagedKeysOptions {
   readonly sealer: SecretSealer;
-  readonly clock: Clock;
   readonly random: Random;
+  readonly makeId: () => string;
   /** The prefix of new secrets. */
   readonly keyPrefix: string;
 }
@@ -33,11 +31,9 @@ const SEALED_AT_ONCE = 500;
 /** Makes the keys that exist only in the configuration. A key without the hash of a secret gets a generated one. */
 export class NewManagedKeys {
   readonly #options: NewManagedKeysOptions;
-  readonly #makeId: () => string;
 
   constructor(options: NewManagedKeysOptions) {
     this.#options = options;
-    this.#makeId = keyIdMaker(options.clock, options.random);
   }
 
   /** Makes the keys that a difference creates. */
@@ -67,7 +63,7 @@ export class NewManagedKeys {
   ): { readonly made: NewManagedKey; readonly secret: string | undefined } {
     const { sealer, random, keyPrefix } = this.#options;
     const { secretDigest, ...fields } = wanted;
-    const id = this.#makeId();
+    const id = this.#options.makeId();
     const managedDigest = digestOf(writtenKey(wanted));
     const make = (secret: Parameters<typeof newKey>[1]['secret']) =>
       newKey(id, { ...fields, managedBy: owner, secret }, change);

@@ -8,8 +8,6 @@ import {
   TollgateError,
   WebhookNotFound,
 } from '../errors.ts';
-import type { Clock } from '../platform/clock.ts';
-import { idMaker } from '../platform/id-maker.ts';
 import type { Random } from '../platform/random.ts';
 import type { AddressPolicy } from './delivery/address-policy.ts';
 import { type Delivery, type DeliveryStatus, isDeliveryId } from './delivery/delivery.ts';
@@ -28,8 +26,9 @@ export interface WebhookServiceOptions {
   readonly vault: WebhookSeal;
   /** `source` of all events. */
   readonly source: string;
-  readonly clock: Clock;
   readonly random: Random;
+  readonly makeId: () => string;
+  readonly makeDeliveryId: () => string;
   /** Is called when there is something to deliver. */
   readonly wake: () => void;
 }
@@ -67,13 +66,9 @@ const PAGE_BYTES = 2_000_000;
  */
 export class WebhookService {
   readonly #options: WebhookServiceOptions;
-  readonly #makeId: () => string;
-  readonly #makeDeliveryId: () => string;
 
   constructor(options: WebhookServiceOptions) {
     this.#options = options;
-    this.#makeId = idMaker('whk_', options.clock, options.random);
-    this.#makeDeliveryId = idMaker('dlv_', options.clock, options.random);
   }
 
   /** Throws `InvalidBody`, `MissingScope` or `WebhookUrlNotAllowed`. */
@@ -100,7 +95,7 @@ export class WebhookService {
   /** A new webhook that is not stored yet, and its secret. */
   prepare(fields: WebhookFields, managedBy: string | null, change: ChangeContext): PreparedWebhook {
     const { vault, random } = this.#options;
-    const id = this.#makeId();
+    const id = this.#options.makeId();
     const secret = createWebhookSecret(random);
     const { headers, ...rest } = fields;
     const webhook: Webhook = {
@@ -210,7 +205,7 @@ export class WebhookService {
     const webhook = await this.get(webhookId, principal);
     requireHeard(webhook.events, principal);
     requireEnabled(webhook);
-    const id = this.#makeDeliveryId();
+    const id = this.#options.makeDeliveryId();
     const data = JSON.stringify({ message: 'The webhook works.' });
     const event = {
       id,

@@ -9,8 +9,8 @@ import type { Clock } from '../platform/clock.ts';
 import type { OnceOnly, ResponseStore, StoredResponse } from './response-store.ts';
 
 /** What `IdempotentRequests` is built from. */
-export interface IdempotentRequestsOptions {
-  readonly store: ResponseStore;
+export interface IdempotentRequestsOptions<Unit> {
+  readonly store: ResponseStore<Unit>;
   readonly vault: SecretVault;
   readonly clock: Clock;
 }
@@ -65,21 +65,21 @@ class IdempotencyInProgress extends TollgateError {
  * Performs requests once: a retry gets the response of the first attempt. Responses are sealed with the encryption key, because they may
  * contain a secret, and kept for 24 hours.
  */
-export class IdempotentRequests {
-  readonly #options: IdempotentRequestsOptions;
+export class IdempotentRequests<Unit> {
+  readonly #options: IdempotentRequestsOptions<Unit>;
 
-  constructor(options: IdempotentRequestsOptions) {
+  constructor(options: IdempotentRequestsOptions<Unit>) {
     this.#options = options;
   }
 
   /**
-   * `operationId` is the same for all attempts, so that changes outside of the record store can be made idempotent. If the work rejects,
+   * The changes that the work makes in `unit` are stored with the response. `operationId` is the same for all attempts, so that changes outside of the record store can be made idempotent. If the work rejects,
    * its changes are rolled back, and `responseTo` returns the response to keep. If `responseTo` throws, nothing is kept, and the request
    * may be retried. Throws `IdempotencyKeyReused` or `IdempotencyInProgress`.
    */
   async perform(
     request: IdempotentRequest,
-    work: (operationId: string) => Promise<KeptResponse>,
+    work: (operationId: string, unit: Unit) => Promise<KeptResponse>,
     responseTo: (failure: unknown) => KeptResponse,
   ): Promise<{ readonly response: KeptResponse; readonly isReplayed: boolean }> {
     const once = this.#onceOnly(request);
@@ -87,7 +87,7 @@ export class IdempotentRequests {
     const seal = (response: KeptResponse) => this.#seal(once.id, { digest, response });
     const performed = await this.#options.store.performOnce(
       once,
-      async () => seal(await work(operationIdOf(once))),
+      async (unit) => seal(await work(operationIdOf(once), unit)),
       (failure) => seal(responseTo(failure)),
     );
     if (performed.kind === 'under_way') throw new IdempotencyInProgress();

@@ -18,23 +18,27 @@ export interface StoredResponse {
   readonly sealed: Buffer;
 }
 
-/** Stores responses. Every method rejects with `StoreUnavailable` if the store does not respond. */
-export interface ResponseStore {
+/** The stored responses, for the rotation of encryption keys. */
+export interface SealedResponses {
+  /** At most `limit` responses, by id, after the given one. */
+  after(id: Buffer | undefined, limit: number): Promise<readonly StoredResponse[]>;
+  /** Replaces a sealed response. Resolves with false if it was removed or replaced in the meantime. */
+  replace(response: StoredResponse, sealed: Buffer): Promise<boolean>;
+}
+
+/** Stores responses. `Unit` is a unit of work in the record store. Every method rejects with `StoreUnavailable` if the store does not respond. */
+export interface ResponseStore<Unit> extends SealedResponses {
   /**
-   * Performs the work unless a response is stored under the id. Stores the response in the same transaction as the changes of the work: a
-   * crash leaves both or neither. Of several concurrent calls with the same id, also on different replicas, one performs the work.
+   * Performs the work unless a response is stored under the id. Stores the response in the unit of work that the changes of the work belong
+   * to: a crash leaves both or neither. Of several concurrent calls with the same id, also on different replicas, one performs the work.
    *
    * If the work rejects, its changes are rolled back, and the response from `responseTo` is stored. If that throws, too, nothing is stored.
    */
   performOnce(
     request: OnceOnly,
-    work: () => Promise<Buffer>,
+    work: (unit: Unit) => Promise<Buffer>,
     responseTo: (failure: unknown) => Buffer,
   ): Promise<PerformedOnce>;
   /** Removes responses that are older than an instant. */
   prune(beforeMs: number): Promise<void>;
-  /** At most `limit` responses, by id, after the given one. For the rotation of encryption keys. */
-  after(id: Buffer | undefined, limit: number): Promise<readonly StoredResponse[]>;
-  /** Replaces a sealed response. Resolves with false if it was removed or replaced in the meantime. */
-  replace(response: StoredResponse, sealed: Buffer): Promise<boolean>;
 }

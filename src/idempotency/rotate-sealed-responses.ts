@@ -1,6 +1,6 @@
 import type { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { sealedFor } from './idempotent-requests.ts';
-import type { ResponseStore, StoredResponse } from './response-store.ts';
+import type { SealedResponses, StoredResponse } from './response-store.ts';
 
 const RESPONSES_AT_ONCE = 500;
 
@@ -8,7 +8,7 @@ const RESPONSES_AT_ONCE = 500;
  * Replaces the seal of every stored response by one with the first encryption key, while replicas run. Resolves with the number of
  * responses that needed it. Rejects with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
  */
-export async function rotateSealedResponses(store: ResponseStore, vault: SecretVault): Promise<number> {
+export async function rotateSealedResponses(store: SealedResponses, vault: SecretVault): Promise<number> {
   let rotated = 0;
   let last: Buffer | undefined;
   while (true) {

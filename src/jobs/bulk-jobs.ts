@@ -8,9 +8,6 @@ import { isKeyId } from '../keys/key-id.ts';
 import type { KeyFilter, KeyListStore } from '../keys/key-list.ts';
 import type { KeyChanges, KeyRepository } from '../keys/key-repository.ts';
 import { withinOwnTags } from '../keys/key-tags.ts';
-import type { Clock } from '../platform/clock.ts';
-import { idMaker } from '../platform/id-maker.ts';
-import type { Random } from '../platform/random.ts';
 import type { UnitOfWork } from '../platform/unit-of-work.ts';
 import { isJobId, type Job, type JobAction, type JobFailure } from './job.ts';
 import type { JobStore } from './job-store.ts';
@@ -49,9 +46,8 @@ interface BulkJobsOptions {
   readonly store: JobStore;
   readonly keyList: Pick<KeyListStore, 'ids' | 'count'>;
   readonly keys: Pick<KeyRepository, 'planExists'>;
-  readonly unitOfWork: Pick<UnitOfWork, 'afterCommit'>;
-  readonly clock: Clock;
-  readonly random: Random;
+  readonly unit: UnitOfWork;
+  readonly makeId: () => string;
   /** Called when there is a new job. */
   readonly wake: () => void;
 }
@@ -62,11 +58,9 @@ interface BulkJobsOptions {
  */
 export class BulkJobs {
   readonly #options: BulkJobsOptions;
-  readonly #makeId: () => string;
 
   constructor(options: BulkJobsOptions) {
     this.#options = options;
-    this.#makeId = idMaker('job_', options.clock, options.random);
   }
 
   /** What the job would be about. Throws as `create` does. */
@@ -85,9 +79,9 @@ export class BulkJobs {
    * that must stay, or `too_many_requests`.
    */
   async create(wanted: BulkChange, change: ChangeContext): Promise<Job> {
-    const { store, unitOfWork, wake } = this.#options;
+    const { store, unit, wake } = this.#options;
     const keyIds = await this.#chosen(wanted, change);
-    const id = this.#makeId();
+    const id = this.#options.makeId();
     const { action, changes } = wanted;
     const job = { id, action, changes, change: { ...change, jobId: id } };
     if (!(await store.insert(job, keyIds, MAX_RUNNING)))
@@ -95,7 +89,7 @@ export class BulkJobs {
         'too_many_requests',
         `There are ${MAX_RUNNING} jobs that have not ended. Wait for one of them, or cancel it.`,
       );
-    await unitOfWork.afterCommit(async () => wake());
+    await unit.afterCommit(async () => wake());
     const isEmpty = keyIds.length === 0;
     return {
       ...job,

@@ -4,7 +4,6 @@ import { type ErrorCode, StoreUnavailable, TollgateError } from '../errors.ts';
 import type { KeyService } from '../keys/key-service.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { UnitOfWork } from '../platform/unit-of-work.ts';
 import { type Job, scopeOfAction } from './job.ts';
 import type { JobStore } from './job-store.ts';
 
@@ -13,15 +12,23 @@ const LEASE_MS = 15_000;
 /** Keys of a job before it is another job's turn. */
 const KEYS_AT_ONCE = 200;
 
-interface JobRunnerOptions {
+/** What `JobRunner` is built from. */
+export interface JobRunnerOptions {
   readonly store: JobStore;
-  readonly keys: Pick<KeyService, 'update' | 'remove'>;
-  readonly tokens: Pick<AdminTokenRepository, 'find'>;
-  readonly unitOfWork: Pick<UnitOfWork, 'run' | 'attempt'>;
+  /** Runs work in one transaction. */
+  readonly inUnit: <Result>(work: (unit: JobUnit) => Promise<Result>) => Promise<Result>;
   readonly clock: Clock;
   readonly log: Logger;
   /** Names this replica among all. */
   readonly holder: string;
+}
+
+/** What a job changes in one transaction. */
+interface JobUnit {
+  readonly jobs: Pick<JobStore, 'advance' | 'noteFailure'>;
+  readonly tokens: Pick<AdminTokenRepository, 'find'>;
+  /** Changes a key. If that rejects, only its writes are rolled back. */
+  attempt(change: (keys: Pick<KeyService, 'update' | 'remove'>) => Promise<void>): Promise<void>;
 }
 
 /**
@@ -73,21 +80,20 @@ export class JobRunner {
 
   /** `lost`: the job was cancelled, or another replica has it. */
   #change(job: Job, keyId: string, position: number): Promise<'moved' | 'lost' | 'not allowed'> {
-    const { store, unitOfWork, holder } = this.#options;
-    return unitOfWork.run(async () => {
-      const change = await this.#contextOf(job);
+    const { inUnit, holder } = this.#options;
+    return inUnit(async (unit) => {
+      const change = await this.#contextOf(job, unit);
       if (change === undefined) return 'not allowed';
-      if (!(await store.advance({ jobId: job.id, holder, position }, LEASE_MS))) return 'lost';
-      const code = await this.#apply(job, keyId, change);
-      if (code !== undefined) await store.noteFailure(job.id, position, code);
+      if (!(await unit.jobs.advance({ jobId: job.id, holder, position }, LEASE_MS))) return 'lost';
+      const code = await this.#apply(job, keyId, { unit, change });
+      if (code !== undefined) await unit.jobs.noteFailure(job.id, position, code);
       return 'moved';
     });
   }
 
   /** The context of the next change; undefined if the author's admin token may not make it any more. */
-  async #contextOf({ action, change }: Job): Promise<ChangeContext | undefined> {
-    const { tokens, clock } = this.#options;
-    const atMs = clock.nowMs();
+  async #contextOf({ action, change }: Job, { tokens }: JobUnit): Promise<ChangeContext | undefined> {
+    const atMs = this.#options.clock.nowMs();
     const { type, id } = change.actor;
     if (type !== 'token' || id === null) return { ...change, atMs };
     const token = await tokens.find(id);
@@ -97,10 +103,10 @@ export class JobRunner {
   }
 
   /** Resolves with why the key was not changed; undefined if it was. */
-  async #apply(job: Job, keyId: string, change: ChangeContext): Promise<ErrorCode | undefined> {
-    const { keys, unitOfWork, log } = this.#options;
+  async #apply(job: Job, keyId: string, { unit, change }: KeyChange): Promise<ErrorCode | undefined> {
+    const { log } = this.#options;
     try {
-      await unitOfWork.attempt(async () => {
+      await unit.attempt(async (keys) => {
         if (job.changes === null) await keys.remove(keyId, change);
         else await keys.update(keyId, job.changes, change);
       });
@@ -112,4 +118,9 @@ export class JobRunner {
       return 'internal_error';
     }
   }
+}
+
+interface KeyChange {
+  readonly unit: JobUnit;
+  readonly change: ChangeContext;
 }

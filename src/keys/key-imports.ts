@@ -1,9 +1,7 @@
 import type { ChangeContext } from '../audit/change-context.ts';
 import { type FieldFault, ImportRejected, InvalidBody, PlanNotFound, SecretTaken } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Random } from '../platform/random.ts';
 import type { ConsumerKey } from './consumer-key.ts';
-import { keyIdMaker } from './key-id.ts';
 import { rotationAt } from './key-rotation.ts';
 import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
 import type { FoundKey, ImportedKey, ImportFailure, SecretRepository } from './secrets/secret-repository.ts';
@@ -14,7 +12,7 @@ export interface KeyImportsOptions {
   readonly secrets: SecretRepository;
   readonly sealer: SecretSealer;
   readonly clock: Clock;
-  readonly random: Random;
+  readonly makeId: () => string;
 }
 
 /** A key to be imported. */
@@ -34,11 +32,9 @@ export type ImportResult =
  */
 export class KeyImports {
   readonly #options: KeyImportsOptions;
-  readonly #makeId: () => string;
 
   constructor(options: KeyImportsOptions) {
     this.#options = options;
-    this.#makeId = keyIdMaker(options.clock, options.random);
   }
 
   /** Makes a key with a secret that its owner has already. Throws `SecretTaken` or `PlanNotFound`. */
@@ -103,7 +99,7 @@ export class KeyImports {
 
   #sealed({ fields, secret }: KeyToImport, change: ChangeContext): ImportedKey {
     const { sealer } = this.#options;
-    const id = this.#makeId();
+    const id = this.#options.makeId();
     const key = newKey(id, { ...fields, secret: sealer.sealImported(id, secret) }, change);
     return { key, match: sealer.matchOf(secret) };
   }

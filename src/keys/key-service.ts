@@ -8,7 +8,7 @@ import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import type { ConsumerKey, KeySnapshot } from './consumer-key.ts';
-import { isKeyId, keyIdMaker } from './key-id.ts';
+import { isKeyId } from './key-id.ts';
 import {
   type KeyFilter,
   type KeyListStore,
@@ -32,6 +32,7 @@ export interface KeyServiceOptions {
   readonly vault: SecretVault;
   readonly clock: Clock;
   readonly random: Random;
+  readonly makeId: () => string;
   /** What new secrets begin with: a letter and at most 15 letters and digits. */
   readonly keyPrefix: string;
   /** `once`: a secret is shown when it is made and never again, and is not stored in a form that could be opened. */
@@ -45,12 +46,10 @@ export interface KeyServiceOptions {
  */
 export class KeyService {
   readonly #options: KeyServiceOptions;
-  readonly #makeId: () => string;
   readonly #sealer: SecretSealer;
 
   constructor(options: KeyServiceOptions) {
     this.#options = options;
-    this.#makeId = keyIdMaker(options.clock, options.random);
     this.#sealer = new SecretSealer(options);
   }
 
@@ -62,8 +61,8 @@ export class KeyService {
     fields: NewKeyFields,
     change: ChangeContext,
   ): Promise<{ readonly key: ConsumerKey; readonly secret: string }> {
-    const { repository, random, keyPrefix } = this.#options;
-    const id = this.#makeId();
+    const { repository, random, makeId, keyPrefix } = this.#options;
+    const id = makeId();
     const secret = createSecret(keyPrefix, random);
     const key = newKey(id, { ...fields, secret: this.#sealer.seal(id, secret, 'generated') }, change);
     if (!(await repository.insert(key, change))) throw new PlanNotFound();

@@ -51,6 +51,12 @@ export interface ManagementServices {
   readonly log: Logger;
 }
 
+/**
+ * The services for the changes of one request, all in the record store or all in one unit of work. `onDeferred` is called for each change
+ * that is in force later than with the next request.
+ */
+export type ServicesFor = (onDeferred: () => void) => ManagementServices;
+
 /** Facts about the gateway. */
 export interface GatewayFacts {
   readonly version: string;
@@ -160,8 +166,8 @@ export interface Endpoint<Body = unknown> {
   /** The response has an `ETag`. */
   readonly tagged?: true;
   /**
-   * A request with an `Idempotency-Key` is handled outside of a transaction: the handler waits for other stores than that of the records, or
-   * its entry in the audit log must stay when it rejects.
+   * A request with an `Idempotency-Key` is handled outside of a transaction: the handler waits for other stores than that of the records, its
+   * entry in the audit log must stay when it rejects, or it reads with services that are the same for all requests.
    */
   readonly withoutTransaction?: true;
   /** The endpoint obeys `If-Match` and `If-None-Match`. */

@@ -3,17 +3,20 @@ import type { Principal } from '../admins/principal.ts';
 import { TollgateError } from '../errors.ts';
 import { type FailedRequest, failureOf } from '../http/errors/error-responses.ts';
 import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent-requests.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint, ServicesFor } from './endpoint.ts';
 
 /** A request that is performed once, even if it is retried. */
 export interface OnceOnlyRequest {
-  readonly requests: IdempotentRequests;
+  readonly requests: IdempotentRequests<ServicesFor>;
   readonly endpoint: Pick<Endpoint, 'withoutTransaction'>;
   readonly principal: Principal;
   /** The value of its `Idempotency-Key`. */
   readonly idempotencyKey: string;
-  /** Rejects with an error of the catalogue. `operationId` is the same for all retries of the request. */
-  readonly perform: (operationId: string) => Promise<KeptResponse>;
+  /**
+   * Rejects with an error of the catalogue. `operationId` is the same for all retries of the request. `servicesFor` is that of the
+   * transaction; undefined: there is none.
+   */
+  readonly perform: (operationId: string, servicesFor?: ServicesFor) => Promise<KeptResponse>;
 }
 
 /** Failures with these statuses are not kept: a retry may succeed later, or with other headers. */

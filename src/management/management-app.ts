@@ -17,13 +17,13 @@ import { MethodNotAllowed } from '../http/errors/method-not-allowed.ts';
 import { jsonBody } from '../http/json-body.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent-requests.ts';
-import { APPLIES_WITHIN_S, type ChangeDeferrals } from '../limiter/changes/change-deferrals.ts';
+import { APPLIES_WITHIN_S } from '../limiter/changes/change-versions.ts';
 import { resembledManagementPath } from '../paths/path-matcher.ts';
 import { nameHint, shownName } from '../platform/text/did-you-mean.ts';
 import { auditForbidden } from './audit/forbidden-requests.ts';
 import { authenticate, authorize, type Credentials, limitGuesses } from './authentication.ts';
 import { CONSOLE_PATH, createConsoleApp } from './console-files.ts';
-import { type Endpoint, type ManagementServices, Reply, StreamedText } from './endpoint.ts';
+import { type Endpoint, type ManagementServices, Reply, type ServicesFor, StreamedText } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { readExpectation } from './entity-tag.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
@@ -38,11 +38,11 @@ export interface ManagementOptions extends ManagementServices {
   /** Proxies that are trusted to report the client's address. */
   readonly trustedProxies: BlockList;
   /** Stores the responses to requests with an `Idempotency-Key`. */
-  readonly idempotency: IdempotentRequests;
+  readonly idempotency: IdempotentRequests<ServicesFor>;
   /** Bounds the large bodies of all apps of the process. */
   readonly bodyBudget: BodyBudget;
-  /** Reports changes that are in force later than with the next request. */
-  readonly deferrals: Pick<ChangeDeferrals, 'watch'>;
+  /** The services for a request outside of a unit of work. */
+  readonly servicesFor: ServicesFor;
   /** The directory that the console was built into; undefined = there is no console. */
   readonly consoleDirectory?: string | undefined;
 }
@@ -56,7 +56,7 @@ export function createManagementApp({
   trustedProxies,
   idempotency,
   bodyBudget,
-  deferrals,
+  servicesFor,
   consoleDirectory,
   ...services
 }: ManagementOptions): Express {
@@ -64,14 +64,14 @@ export function createManagementApp({
   const { failedCredentials } = credentials;
   const consoleFiles = consoleDirectory === undefined ? undefined : createConsoleApp(consoleDirectory);
   return createEndpointApp(ENDPOINTS, {
-    ...{ authenticated, failedCredentials, services, trustedProxies, idempotency, bodyBudget, deferrals },
+    ...{ authenticated, failedCredentials, services, trustedProxies, idempotency, bodyBudget, servicesFor },
     ...(consoleFiles && { consoleFiles }),
   });
 }
 
 /** The parts of an app of endpoints. */
 export interface EndpointAppOptions
-  extends Pick<ManagementOptions, 'trustedProxies' | 'idempotency' | 'bodyBudget' | 'deferrals'> {
+  extends Pick<ManagementOptions, 'trustedProxies' | 'idempotency' | 'bodyBudget' | 'servicesFor'> {
   /** Authenticates the request, and calls `notePrincipal`. */
   readonly authenticated: RequestHandler;
   /** Limits how often a client may guess secrets; undefined = no limit. */
@@ -91,7 +91,7 @@ export function createEndpointApp(
     trustedProxies,
     idempotency,
     bodyBudget,
-    deferrals,
+    servicesFor,
     consoleFiles,
   }: EndpointAppOptions,
 ): Express {
@@ -120,7 +120,7 @@ export function createEndpointApp(
         authorize(endpoint, trustedProxies),
         checkQuery(endpoint),
         ...readBody,
-        watchDeferrals(deferrals, respond(endpoint, { services, changeOf, idempotency })),
+        respond(endpoint, { log: services.log, servicesFor, changeOf, idempotency }),
         limitGuesses(endpoint, failedCredentials),
         auditForbidden(endpoint, { audit: services.audit, changeOf }),
       );
@@ -181,29 +181,16 @@ function checkBody(check: CheckBody): RequestHandler {
   };
 }
 
-interface RespondOptions extends Pick<ManagementOptions, 'idempotency'> {
-  readonly services: ManagementServices;
+interface RespondOptions extends Pick<ManagementOptions, 'idempotency' | 'servicesFor' | 'log'> {
   readonly changeOf: ChangeContextReader;
 }
 
-/** Says in the response when a change of the request is not in force with the next request. */
-function watchDeferrals(
-  deferrals: ManagementOptions['deferrals'],
-  handler: (req: Request, res: Response) => Promise<void>,
-): RequestHandler {
-  return (req, res) =>
-    deferrals.watch(
-      () => res.set('Tollgate-Applies-Within', String(APPLIES_WITHIN_S)),
-      () => handler(req, res),
-    );
-}
-
-function respond(endpoint: Endpoint, { services, changeOf, idempotency }: RespondOptions) {
+function respond(endpoint: Endpoint, { log: parentLog, servicesFor, changeOf, idempotency }: RespondOptions) {
   return async (req: Request, res: Response): Promise<void> => {
     const [id = '', subId = ''] = Object.values(req.params).flat();
     const prefers = (types: readonly string[]) => req.accepts([...types]) || undefined;
     const { requestId, actor } = res.locals as RequestNotes;
-    const log = services.log.child({ requestId, actor });
+    const log = parentLog.child({ requestId, actor });
     const expects = endpoint.conditional ? readExpectation(req) : undefined;
     const principal = principalOf(res);
     const change = { ...changeOf(req, res), expects };
@@ -220,13 +207,17 @@ function respond(endpoint: Endpoint, { services, changeOf, idempotency }: Respon
       principal,
       change,
     };
-    const handle = (operationId?: string) => endpoint.handle({ ...call, operationId }, { ...services, log });
+    // Says in the response when a change of the request is not in force with the next request.
+    const onDeferred = () => void res.set('Tollgate-Applies-Within', String(APPLIES_WITHIN_S));
+    const handle = (servicesIn: ServicesFor, operationId?: string) =>
+      endpoint.handle({ ...call, operationId }, { ...servicesIn(onDeferred), log });
     const idempotencyKey = endpoint.method === 'post' ? readIdempotencyKey(req) : undefined;
     if (idempotencyKey !== undefined) {
-      const perform = async (operationId: string) => completed(endpoint, await handle(operationId));
+      const perform = async (operationId: string, servicesInUnit?: ServicesFor) =>
+        completed(endpoint, await handle(servicesInUnit ?? servicesFor, operationId));
       return respondOnce(req, res, { requests: idempotency, endpoint, principal, idempotencyKey, perform });
     }
-    const result = await handle();
+    const result = await handle(servicesFor);
     if (endpoint.csv || endpoint.yaml) res.vary('Accept');
     if (result instanceof StreamedText) return stream(result, res.status(endpoint.status));
     const { status, headers, body } = completed(endpoint, result);

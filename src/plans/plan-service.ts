@@ -18,6 +18,8 @@ const PUBLISHED_AT_ONCE = 1000;
 /** What `PlanService` is built from. */
 export interface PlanServiceOptions {
   readonly repository: PlanRepository;
+  /** Reads what is committed, also for changes in a unit of work. */
+  readonly committed: Pick<PlanRepository, 'keysUnder'>;
   readonly versions: RecordVersions;
   /** The plan of keys without one; null = unlimited. */
   readonly defaultPlanId: string | null;
@@ -153,8 +155,8 @@ export class PlanService {
   }
 
   async #publishVersionsUnder(planId: string): Promise<void> {
-    const { repository, versions } = this.#options;
-    await versions.publishUnder(planId, repository.keysUnder(planId));
+    const { committed, versions } = this.#options;
+    await versions.publishUnder(planId, committed.keysUnder(planId));
   }
 
   /**

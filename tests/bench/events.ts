@@ -92,7 +92,14 @@ async function taskWithWebhook({
   allowedNetworks.addSubnet('127.0.0.0', 8, 'ipv4');
   const policy = new AddressPolicy({ allowHttp: true, allowedNetworks }, nameResolver());
   const common = { source: '/tollgate', vault: TEST_VAULT, clock: systemClock, random: systemRandom };
-  const service = new WebhookService({ ...common, repository, policy, wake: () => {} });
+  const service = new WebhookService({
+    ...common,
+    repository,
+    policy,
+    wake: () => {},
+    makeId: idMaker('whk_', common.clock, common.random),
+    makeDeliveryId: idMaker('dlv_', common.clock, common.random),
+  });
   const url = `http://127.0.0.1:${port}/in`;
   const fields = { url, events: ['tollgate.usage.hour'], onlyTags: [], externalId: null, description: '' };
   const rest = { enabled: true, batch: true, headers: {} };

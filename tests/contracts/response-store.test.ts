@@ -4,7 +4,9 @@ import { sql } from 'kysely';
 import { IdempotentRequests } from '../../src/idempotency/idempotent-requests.ts';
 import type { OnceOnly } from '../../src/idempotency/response-store.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import type { UnitOfWork } from '../../src/platform/unit-of-work.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
+import type { RecordUnit } from '../../src/storage/postgres/record-units.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, samplePlan } from '../support/sample-records.ts';
 import { TEST_VAULT } from '../support/test-vault.ts';
@@ -19,6 +21,8 @@ function onceAt(atMs: number, id: Buffer = randomBytes(32)): OnceOnly {
 function rethrow(failure: unknown): never {
   throw failure;
 }
+
+type Work = (unit: RecordUnit) => Promise<Buffer>;
 
 /** A promise that the test settles. */
 function gate() {
@@ -36,9 +40,9 @@ describe.each([
   afterAll(() => store.remove());
 
   /** Work that makes a plan, and its response. */
-  function makesPlan(planId: string, response = 'made'): () => Promise<Buffer> {
-    return async () => {
-      await store.records.plans.insert(samplePlan({ id: planId }), sampleChange());
+  function makesPlan(planId: string, response = 'made'): Work {
+    return async ({ plans }) => {
+      await plans.insert(samplePlan({ id: planId }), sampleChange());
       return Buffer.from(response);
     };
   }
@@ -85,8 +89,8 @@ describe.each([
   it('stores nothing and undoes the changes when a failure is not kept', async () => {
     const once = onceAt(AT_MS);
     const { responses } = store.records;
-    const fails = async () => {
-      await makesPlan('undone')();
+    const fails: Work = async (unit) => {
+      await makesPlan('undone')(unit);
       throw new Error('the work failed');
     };
     await expect(responses.performOnce(once, fails, rethrow)).rejects.toThrow('the work failed');
@@ -99,9 +103,9 @@ describe.each([
   it('undoes the changes of a failure that is kept, also after a statement has failed', async () => {
     const once = onceAt(AT_MS);
     const { responses } = store.records;
-    const fails = async () => {
-      await makesPlan('half-done')();
-      await sql`SELECT 1 / 0`.execute(store.records.db);
+    const fails: Work = async (unit) => {
+      await makesPlan('half-done')(unit);
+      await sql`SELECT 1 / 0`.execute(unit.db);
       return Buffer.from('never');
     };
     const kept = () => Buffer.from('kept');
@@ -117,9 +121,9 @@ describe.each([
     const once = onceAt(AT_MS);
     const { responses, plans } = store.records;
     await plans.insert(samplePlan({ id: 'edited', limit: 1 }), sampleChange());
-    const fails = async () => {
-      await plans.update('edited', { limit: 2 }, sampleChange());
-      expect(await plans.find('edited')).toMatchObject({ limit: 2 });
+    const fails: Work = async (unit) => {
+      await unit.plans.update('edited', { limit: 2 }, sampleChange());
+      expect(await unit.plans.find('edited')).toMatchObject({ limit: 2 });
       throw new Error('after the inner transaction');
     };
     await expect(responses.performOnce(once, fails, rethrow)).rejects.toThrow('after the inner transaction');
@@ -127,13 +131,14 @@ describe.each([
   });
 
   it('lets an effect wait for the commit, and drops it when the work fails', async () => {
-    const { responses, unitOfWork } = store.records;
+    const { responses } = store.records;
     const effects: string[] = [];
-    const note = (effect: string) => unitOfWork.afterCommit(async () => void effects.push(effect));
+    const note = (effect: string, unit: UnitOfWork) =>
+      unit.afterCommit(async () => void effects.push(effect));
     await responses.performOnce(
       onceAt(AT_MS),
-      async () => {
-        await note('done');
+      async (unit) => {
+        await note('done', unit);
         effects.push('work is over');
         return Buffer.from('');
       },
@@ -141,22 +146,22 @@ describe.each([
     );
     await responses.performOnce(
       onceAt(AT_MS),
-      async () => {
-        await note('dropped');
+      async (unit) => {
+        await note('dropped', unit);
         throw new Error('failed');
       },
       () => Buffer.from('kept'),
     );
-    await note('at once');
+    await note('at once', store.records);
     expect(effects).toEqual(['work is over', 'done', 'at once']);
   });
 
   it('rejects when an effect fails after the commit, and keeps the response', async () => {
     const once = onceAt(AT_MS);
-    const { responses, unitOfWork } = store.records;
-    const work = async () => {
-      await makesPlan('published-late')();
-      await unitOfWork.afterCommit(() => Promise.reject(new Error('the effect failed')));
+    const { responses } = store.records;
+    const work: Work = async (unit) => {
+      await makesPlan('published-late')(unit);
+      await unit.afterCommit(() => Promise.reject(new Error('the effect failed')));
       return Buffer.from('made');
     };
     await expect(responses.performOnce(once, work, rethrow)).rejects.toThrow('the effect failed');
@@ -258,9 +263,9 @@ describe('two replicas with one Postgres', () => {
     const once = onceAt(AT_MS);
     const cut = store.records.responses.performOnce(
       once,
-      async () => {
-        await store.records.plans.insert(samplePlan({ id: 'cut-off' }), sampleChange());
-        const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(store.records.db);
+      async (unit) => {
+        await unit.plans.insert(samplePlan({ id: 'cut-off' }), sampleChange());
+        const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(unit.db);
         await sql`SELECT pg_terminate_backend(${rows[0]?.pid})`.execute(other.db);
         return Buffer.from('never stored');
       },
@@ -269,8 +274,8 @@ describe('two replicas with one Postgres', () => {
     await expect(cut).rejects.toMatchObject({ code: 'store_unavailable' });
     const performed = await other.responses.performOnce(
       once,
-      async () => {
-        await other.plans.insert(samplePlan({ id: 'cut-off' }), sampleChange());
+      async ({ plans }) => {
+        await plans.insert(samplePlan({ id: 'cut-off' }), sampleChange());
         return Buffer.from('by the other');
       },
       rethrow,
@@ -284,9 +289,9 @@ describe('two replicas with one Postgres', () => {
     const works = Array.from({ length: 12 }, (_, index) =>
       narrow.responses.performOnce(
         onceAt(AT_MS),
-        async () => {
+        async ({ plans }) => {
           const ids = [`a-${index}`, `b-${index}`];
-          for (const id of ids) await narrow.plans.insert(samplePlan({ id }), sampleChange());
+          for (const id of ids) await plans.insert(samplePlan({ id }), sampleChange());
           return Buffer.from('done');
         },
         rethrow,

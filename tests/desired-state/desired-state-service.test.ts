@@ -4,8 +4,10 @@ import { sql } from 'kysely';
 import type { DesiredKey, DesiredState } from '../../src/desired-state/desired-state.ts';
 import { type ApplyOptions, DesiredStateService } from '../../src/desired-state/desired-state-service.ts';
 import { DigestMismatch, StoreUnavailable } from '../../src/errors.ts';
+import { keyIdMaker } from '../../src/keys/key-id.ts';
 import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
 import { SecretSealer } from '../../src/keys/secrets/stored-secret.ts';
+import type { PlanRepository } from '../../src/plans/plan-repository.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { RecordingVersions } from '../support/recording-versions.ts';
@@ -28,6 +30,8 @@ describe.each([
   let versions: RecordingVersions;
   let clock: ManualClock;
   let service: DesiredStateService;
+  /** Reads in the unit of work under way, or else what is committed. */
+  let plans: Pick<PlanRepository, 'find'>;
   beforeAll(async () => {
     store = await createRecords();
   });
@@ -38,14 +42,21 @@ describe.each([
     clock = new ManualClock(Date.UTC(2026, 0, 1));
     service = new DesiredStateService({
       store: records.desiredState,
-      plans: records.plans,
-      keys: records.keys,
-      unitOfWork: records.unitOfWork,
+      inUnit: (work) =>
+        records.inUnit(async (unit) => {
+          plans = unit.plans;
+          await unit.afterCommit(async () => {
+            plans = records.plans;
+          });
+          return work(unit);
+        }),
+      committed: records.plans,
       versions,
       webhooks: NO_WEBHOOKS,
       sealer: new SecretSealer({ vault: new SecretVault([randomBytes(32)], systemRandom), reveal: 'always' }),
       clock,
       random: systemRandom,
+      makeId: keyIdMaker(clock, systemRandom),
       keyPrefix: 'tg',
       defaultPlanId: 'default',
     });
@@ -93,7 +104,7 @@ describe.each([
     await apply({ plans: [plan(10)], keys });
     const ids = await Promise.all(['a', 'b', 'c'].map(async (name) => (await find(name))?.id));
     versions.steps.length = 0;
-    versions.look = async () => (await store.records.plans.find(owner))?.limit;
+    versions.look = async () => (await plans.find(owner))?.limit;
     await apply(
       { plans: [plan(20)], keys: [key('a', { planId: owner, tags: ['new'] }), key('b', { planId: owner })] },
       { prune: true },

@@ -14,7 +14,9 @@ import { rotateSealedWebhooks } from '../../src/events/rotate-sealed-webhooks.ts
 import { openHeaders, openSecrets } from '../../src/events/sealed-webhook.ts';
 import { type RevealedWebhook, WebhookService } from '../../src/events/webhook-service.ts';
 import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
+import { idMaker } from '../../src/platform/id-maker.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import type { Repositories } from '../../src/storage/postgres/repositories.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
@@ -92,8 +94,11 @@ beforeEach(async () => {
   // The real time: the receiver's library compares it with the timestamp.
   clock = new ManualClock(Math.floor(performance.timeOrigin + performance.now()));
   const { webhooks: repository } = store.records;
-  const common = { vault, source: SOURCE, clock, random: systemRandom };
-  service = new WebhookService({ ...common, repository, policy, wake: () => {} });
+  service = new WebhookService({
+    ...{ vault, source: SOURCE, random: systemRandom, repository, policy, wake: () => {} },
+    makeId: idMaker('whk_', clock, systemRandom),
+    makeDeliveryId: idMaker('dlv_', clock, systemRandom),
+  });
   receiver = new Receiver();
   await receiver.open();
   deliverers = [];
@@ -128,9 +133,12 @@ function webhook(fields: object = {}): Promise<RevealedWebhook> {
 }
 
 /** Makes a change of which webhooks hear. */
-async function makeKey(tags: readonly string[] = []): Promise<string> {
+async function makeKey(
+  tags: readonly string[] = [],
+  { keys }: Pick<Repositories, 'keys'> = store.records,
+): Promise<string> {
   const key = sampleKey({ tags });
-  await store.records.keys.insert(key, change());
+  await keys.insert(key, change());
   return key.id;
 }
 
@@ -165,8 +173,8 @@ describe('an event', () => {
   it('of a change that is rolled back does not exist', async () => {
     await webhook();
     const before = await count('events');
-    const failing = store.records.unitOfWork.run(async () => {
-      await makeKey();
+    const failing = store.records.inUnit(async (unit) => {
+      await makeKey([], unit);
       throw new Error('rolled back');
     });
     await expect(failing).rejects.toThrow('rolled back');

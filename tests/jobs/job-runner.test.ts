@@ -6,6 +6,7 @@ import { KeyNotFound, PlanNotFound, StoreUnavailable } from '../../src/errors.ts
 import { JobRunner } from '../../src/jobs/job-runner.ts';
 import type { JobStore } from '../../src/jobs/job-store.ts';
 import type { KeyService } from '../../src/keys/key-service.ts';
+import type { RecordUnit } from '../../src/storage/postgres/record-units.ts';
 import { startManagement, type TestManagement } from '../management/start-management.ts';
 
 const log = pino({ level: 'silent' });
@@ -24,32 +25,40 @@ describe('A job', () => {
   afterAll(() => management.stop());
 
   /** Changes a key in the transaction of the job, as the service of keys does. */
-  const keys: Keys = {
+  const keysIn = (unit: RecordUnit): Keys => ({
     async update(keyId, changes, change) {
-      const updated = await management.records.keys.update(keyId, changes, change);
+      const updated = await unit.keys.update(keyId, changes, change);
       if (updated === 'plan_not_found') throw new PlanNotFound();
       if (typeof updated === 'string') throw new KeyNotFound();
       return updated.key;
     },
     remove: () => Promise.reject(new Error('not used')),
-  };
+  });
 
   /** A replica that works on jobs, with other parts where a test says so. */
-  function replica(holder: string, parts: { keys?: Keys; leaseMs?: number } = {}): JobRunner {
-    const { jobs, adminTokens: tokens, unitOfWork } = management.records;
-    const { leaseMs } = parts;
-    const store: JobStore = new Proxy(jobs, {
-      get(target, name) {
-        if (name === 'take' && leaseMs !== undefined) return () => target.take(holder, leaseMs);
-        if (name === 'advance' && leaseMs !== undefined)
-          return (step: Parameters<JobStore['advance']>[0]) => target.advance(step, leaseMs);
-        const member = Reflect.get(target, name, target);
-        return typeof member === 'function' ? member.bind(target) : member;
-      },
-    });
+  function replica(holder: string, parts: { keys?: (keys: Keys) => Keys; leaseMs?: number } = {}): JobRunner {
+    const { keys = (usual) => usual, leaseMs } = parts;
+    const withLease = (jobs: JobStore): JobStore =>
+      new Proxy(jobs, {
+        get(target, name) {
+          if (name === 'take' && leaseMs !== undefined) return () => target.take(holder, leaseMs);
+          if (name === 'advance' && leaseMs !== undefined)
+            return (step: Parameters<JobStore['advance']>[0]) => target.advance(step, leaseMs);
+          const member = Reflect.get(target, name, target);
+          return typeof member === 'function' ? member.bind(target) : member;
+        },
+      });
+    const { records, clock } = management;
     return new JobRunner({
-      ...{ store, tokens, unitOfWork, holder, log, clock: management.clock },
-      keys: parts.keys ?? keys,
+      ...{ store: withLease(records.jobs), holder, log, clock },
+      inUnit: (work) =>
+        records.inUnit((unit) =>
+          work({
+            jobs: withLease(unit.jobs),
+            tokens: unit.adminTokens,
+            attempt: (change) => unit.attempt(() => change(keys(keysIn(unit)))),
+          }),
+        ),
     });
   }
 
@@ -85,14 +94,14 @@ describe('A job', () => {
 
   it('is continued where a replica died in the middle of a key', async () => {
     const { jobId, ids } = await createJob(4);
-    const dying: Keys = {
+    const dying = (keys: Keys): Keys => ({
       ...keys,
       async update(keyId, changes, change) {
         const key = await keys.update(keyId, changes, change);
         if (keyId === ids[2]) throw new StoreUnavailable('postgres', new Error('gone'));
         return key;
       },
-    };
+    });
     await expect(replica('dying', { keys: dying, leaseMs: NO_LEASE_MS }).run()).rejects.toThrow(
       StoreUnavailable,
     );
@@ -128,7 +137,7 @@ describe('A job', () => {
     const { jobId, ids } = await createJob(3);
     let cancelled: Promise<unknown> | undefined;
     let doneAtResponse = -1;
-    const cancelling: Keys = {
+    const cancelling = (keys: Keys): Keys => ({
       ...keys,
       async update(keyId, changes, change) {
         const key = await keys.update(keyId, changes, change);
@@ -139,7 +148,7 @@ describe('A job', () => {
           });
         return key;
       },
-    };
+    });
     await replica('a', { keys: cancelling }).run();
     await cancelled;
     const { state, done } = await show(jobId);

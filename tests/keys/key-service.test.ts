@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { KeyNotFound, PlanNotFound, StoreUnavailable } from '../../src/errors.ts';
+import { keyIdMaker } from '../../src/keys/key-id.ts';
 import { KeyService } from '../../src/keys/key-service.ts';
 import { isWellFormedSecret } from '../../src/keys/secrets/secret-format.ts';
 import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
@@ -38,6 +39,7 @@ describe('the service of keys', () => {
       vault,
       clock,
       random: systemRandom,
+      makeId: keyIdMaker(clock, systemRandom),
       keyPrefix: 'tg',
       reveal,
     });

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { StoreUnavailable } from '../../src/errors.ts';
 import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
+import { createEmbeddedRecords } from '../support/records.ts';
 import { until } from '../support/until.ts';
 import {
   type Replacements,
@@ -331,5 +332,61 @@ describe('while a store is down or slow', () => {
     await reset().expect(500);
     fails = false;
     await reset().expect(200);
+  });
+});
+
+describe('a POST with an Idempotency-Key that changes records', () => {
+  it('reads and writes in one transaction only, at every endpoint', async () => {
+    // A second transaction would wait for the first one for ever.
+    const store = await createEmbeddedRecords();
+    const embedded = await startManagement({ records: store.records });
+    const called = new Set<string>();
+    const failures: string[] = [];
+    const call = async (path: string, body: object, ids: readonly string[] = []) => {
+      called.add(path);
+      const target = ids.reduce((filled, id) => filled.replace(/\{\w+\}/, id), path);
+      const response = await embedded.send('post', target, body).set('Idempotency-Key', newKey());
+      if (response.status >= 300) failures.push(`${path}: ${response.body.code}`);
+      return response;
+    };
+    try {
+      const plan = { rateLimitId: 'small', description: 'small', limit: 5, period: '1hour' };
+      await call('/rate-limit/create', plan);
+      const { body: key } = await call(CREATE, { name: 'one', rateLimitId: 'small' });
+      const id = [key.id];
+      await call('/api-keys/import', {
+        keys: [{ name: 'imported', secret: 'a-secret-from-elsewhere-of-32-chars' }],
+      });
+      await call('/consumer-api-key/{consumerApiKeyId}/rotate', { graceSeconds: 60 }, id);
+      await call('/consumer-api-key/{consumerApiKeyId}/end-rotation', { keep: 'new' }, id);
+      await call('/api-keys/apply-rate-limit', { rateLimitId: 'small', consumerApiKeyId: key.id });
+      const { body: job } = await call('/api-keys/bulk', { ids: id, action: 'disable' });
+      await call('/tollgate/job/{jobId}/cancel', {}, [job.jobId]);
+      const configuration = { owner: 'tests', config: { plans: [{ ...plan, rateLimitId: 'managed' }] } };
+      await call('/tollgate/config/diff', configuration);
+      await call('/tollgate/config/apply', configuration);
+      const { body: webhook } = await call('/tollgate/webhook/create', {
+        ...{ url: 'https://1.1.1.1/', events: ['tollgate.key.*'] },
+      });
+      const webhookId = [webhook.webhookId];
+      await call('/tollgate/webhook/{webhookId}/test', {}, webhookId);
+      await call('/tollgate/webhook/{webhookId}/rotate', { graceSeconds: 0 }, webhookId);
+      await call('/tollgate/webhook/{webhookId}/deliveries/{deliveryId}/resend', {}, [...webhookId, 'dlv_0']);
+      const { body: token } = await call('/tollgate/admin-token/create', {
+        name: 'one',
+        scopes: ['keys:read'],
+      });
+      await call('/tollgate/admin-token/{adminTokenId}/rotate', { graceSeconds: 0 }, [token.adminTokenId]);
+      const inTransactions = ENDPOINTS.filter(
+        ({ method, withoutTransaction }) => method === 'post' && withoutTransaction !== true,
+      );
+      expect(failures).toEqual([
+        '/tollgate/webhook/{webhookId}/deliveries/{deliveryId}/resend: delivery_not_found',
+      ]);
+      expect([...called].toSorted()).toEqual(inTransactions.map(({ path }) => path).toSorted());
+    } finally {
+      await embedded.stop();
+      await store.remove();
+    }
   });
 });

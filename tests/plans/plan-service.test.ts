@@ -23,6 +23,7 @@ describe('the service of plans', () => {
     clock = new ManualClock(START_MS);
     service = new PlanService({
       repository: store.records.plans,
+      committed: store.records.plans,
       versions,
       defaultPlanId: 'default',
       pathCase: 'insensitive',
@@ -97,6 +98,7 @@ describe('the service of plans', () => {
     async (id) => {
       const other = new PlanService({
         repository: store.records.plans,
+        committed: store.records.plans,
         versions,
         defaultPlanId: id,
         pathCase: 'insensitive',
@@ -111,7 +113,13 @@ describe('the service of plans', () => {
       const key = sampleKey();
       await late.records.keys.insert(key, now());
       const repository = late.records.plans;
-      const plans = new PlanService({ repository, versions, defaultPlanId: 'late', pathCase: 'insensitive' });
+      const plans = new PlanService({
+        repository,
+        committed: repository,
+        versions,
+        defaultPlanId: 'late',
+        pathCase: 'insensitive',
+      });
       await plans.create({ id: 'another', ...GOLD }, now());
       expect(versions.steps).toEqual([]);
       await plans.create({ id: 'late', ...GOLD }, now());

@@ -118,8 +118,8 @@ export class InProcessGateway {
     const changes = await this.#changes();
     const secrets = { vault: this.#vault, rootTokens: this.#rootTokens };
     const events = wireEvents(this.#context, { ...stores, ...secrets, usage: parts.usage });
-    const { webhooks } = events;
-    const { jobs, startJobs } = wireJobs(this.#context, { ...stores, ...secrets, ...changes });
+    const webhooks = events.webhooksIn(parts.records);
+    const { jobsIn, startJobs } = wireJobs(this.#context, { ...stores, ...secrets, ...changes });
     this.#startJobs = startJobs;
     const { management } = wireManagement(this.#context, {
       ...this.#shared,
@@ -127,9 +127,9 @@ export class InProcessGateway {
       ...stores,
       ...secrets,
       changes,
-      jobs,
+      jobsIn,
       ...events,
-      configurations: wireConfigurations(this.#context, stores, { ...secrets, ...changes, webhooks }),
+      configurationsIn: wireConfigurations(this.#context, stores, { ...secrets, ...changes, webhooks }),
       observers: { managed: () => {} },
     });
     return management;

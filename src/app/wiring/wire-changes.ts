@@ -1,9 +1,7 @@
-import { ChangeDeferrals } from '../../limiter/changes/change-deferrals.ts';
 import { ChangeFollower } from '../../limiter/changes/change-follower.ts';
 import { ChangePublisher } from '../../limiter/changes/change-publisher.ts';
 import { DeferrableVersions } from '../../limiter/changes/deferrable-versions.ts';
 import type { ChangedRecord } from '../../limiter/changes/record-changes.ts';
-import type { RecordVersions } from '../../limiter/record-versions.ts';
 import { PeriodicTask } from '../../platform/periodic-task.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { Counting } from '../stores/counting.ts';
@@ -20,8 +18,7 @@ interface ChangeListener {
 /** How changes of keys and plans reach all replicas. */
 export interface RecordChangePaths {
   /** For changes of this replica. */
-  readonly versions: RecordVersions;
-  readonly deferrals: ChangeDeferrals;
+  readonly versions: DeferrableVersions;
   /** Changes that wait for their publication; undefined if this process counts alone. */
   readonly waiting: (() => number) | undefined;
   /** Calls the listener with changes of all replicas, once the records are prepared. */
@@ -43,7 +40,7 @@ export function wireChanges(context: ReplicaContext, { records, counting }: Part
   const { shared } = counting;
   if (shared === undefined)
     return { ...changePathsInProcess(context, counting), prepared: () => pruning.start() };
-  return sharedPaths(context, { records, counting, shared, deferrals: new ChangeDeferrals(), pruning });
+  return sharedPaths(context, { records, counting, shared, pruning });
 }
 
 /** For a process that counts alone: what it publishes reaches all of its parts. */
@@ -51,30 +48,28 @@ export function changePathsInProcess(
   { platform }: Pick<ReplicaContext, 'platform'>,
   counting: Pick<Counting, 'versions'>,
 ): RecordChangePaths {
-  const deferrals = new ChangeDeferrals();
   const versions = new DeferrableVersions({
-    ...{ ...platform, shared: counting.versions, deferrals },
+    ...{ ...platform, shared: counting.versions },
     onPublished: () => {},
     partOf: () => 0,
   });
-  return { versions, deferrals, waiting: undefined, follow: () => {}, prepared: () => {} };
+  return { versions, waiting: undefined, follow: () => {}, prepared: () => {} };
 }
 
 interface SharedParts extends Parts {
   readonly shared: NonNullable<Counting['shared']>;
-  readonly deferrals: ChangeDeferrals;
   readonly pruning: PeriodicTask;
 }
 
 function sharedPaths(
   { platform, shutdown }: ReplicaContext,
-  { records, counting, shared, deferrals, pruning }: SharedParts,
+  { records, counting, shared, pruning }: SharedParts,
 ): RecordChangePaths {
   const { recordChanges: changes } = records;
   const prepared = Promise.withResolvers<void>();
   let waiting = 0;
   const versions: DeferrableVersions = new DeferrableVersions({
-    ...{ ...platform, shared: counting.versions, deferrals },
+    ...{ ...platform, shared: counting.versions },
     onPublished: (change) => publisher.note(change),
     partOf: shared.redis.partOf,
   });
@@ -89,7 +84,6 @@ function sharedPaths(
   });
   return {
     versions,
-    deferrals,
     waiting: () => waiting,
     follow: ({ onRead, onMissed }) => {
       const follower = new ChangeFollower({

@@ -3,11 +3,14 @@ import type { DesiredState } from '../../desired-state/desired-state.ts';
 import { DesiredStateService } from '../../desired-state/desired-state-service.ts';
 import type { WebhookMaker } from '../../desired-state/new-managed-webhooks.ts';
 import { InvalidBody, StoreUnavailable, TollgateError } from '../../errors.ts';
+import { keyIdMaker } from '../../keys/key-id.ts';
 import { digestOfSecret } from '../../keys/secrets/secret-digest.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { SecretSealer } from '../../keys/secrets/stored-secret.ts';
-import type { RecordVersions } from '../../limiter/record-versions.ts';
+import { ChangeVersions } from '../../limiter/changes/change-versions.ts';
+import type { DeferrableVersions } from '../../limiter/changes/deferrable-versions.ts';
 import type { Settings } from '../../settings/settings.ts';
+import type { RecordScope } from '../../storage/postgres/record-units.ts';
 import { faultsInFile } from '../invalid-configuration.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 import type { Stores } from './wire-stores.ts';
@@ -28,6 +31,9 @@ export function createSealer({ settings }: Pick<ReplicaContext, 'settings'>, { v
   });
 }
 
+/** The service that applies configurations, in the record store or in a unit of work. `onDeferred` as in `ChangeVersions`. */
+export type ConfigurationsIn = (scope: RecordScope, onDeferred: () => void) => DesiredStateService;
+
 /** Builds the service that applies configurations. */
 export function wireConfigurations(
   context: ReplicaContext,
@@ -36,23 +42,28 @@ export function wireConfigurations(
     versions,
     webhooks,
     ...sealing
-  }: Sealing & { readonly versions: RecordVersions; readonly webhooks: WebhookMaker },
-): DesiredStateService {
+  }: Sealing & { readonly versions: DeferrableVersions; readonly webhooks: WebhookMaker },
+): ConfigurationsIn {
   const { settings, platform } = context;
   const { clock, random } = platform;
-  return new DesiredStateService({
-    store: records.desiredState,
-    plans: records.plans,
-    keys: records.keys,
-    unitOfWork: records.unitOfWork,
-    versions,
+  const parts = {
+    committed: records.plans,
     webhooks,
     sealer: createSealer(context, sealing),
     clock,
     random,
+    makeId: keyIdMaker(clock, random),
     keyPrefix: settings.keyPrefix,
     defaultPlanId: settings.defaultPlanId,
-  });
+  };
+  return (scope, onDeferred) =>
+    new DesiredStateService({
+      ...parts,
+      store: scope.desiredState,
+      inUnit: scope.inUnit,
+      // The service publishes after the commit itself, because it reads what it publishes then.
+      versions: new ChangeVersions({ versions, unit: records, onDeferred }),
+    });
 }
 
 /**

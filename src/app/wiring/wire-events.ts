@@ -11,6 +11,7 @@ import { idMaker } from '../../platform/id-maker.ts';
 import { PostgresEventReader } from '../../storage/postgres/events/postgres-event-reader.ts';
 import { PostgresTimedEvents } from '../../storage/postgres/events/postgres-timed-events.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
+import type { RecordScope } from '../../storage/postgres/record-units.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { Counting } from '../stores/counting.ts';
@@ -18,7 +19,8 @@ import { usageSeries } from './wire-usage.ts';
 
 /** Events as the rest of the replica uses them. */
 export interface WiredEvents {
-  readonly webhooks: WebhookService;
+  /** The service of webhooks, in the record store or in a unit of work. */
+  readonly webhooksIn: (scope: RecordScope) => WebhookService;
   readonly streams: EventStreams;
   /** For metrics. */
   readonly delivering: {
@@ -48,7 +50,7 @@ export function wireEvents(
   const { eventsSource: source } = settings;
   const rules = { allowHttp: settings.webhookAllowHttp, allowedNetworks: settings.webhookAllowedNetworks };
   const policy = new AddressPolicy(rules, nameResolver());
-  const { webhooks: repository, deliveries: queue, unitOfWork } = records;
+  const { webhooks: repository, deliveries: queue } = records;
   const sender = new DeliverySender(policy, clock);
   const deliverer = new Deliverer({ queue, repository, sender, vault, source, clock, random, log });
   const timed = new TimedEvents({
@@ -58,9 +60,15 @@ export function wireEvents(
   });
   const task = new DeliveryTask({ deliverer, timed, log, monotonicMs: () => clock.monotonicMs() });
   shutdown.add('deliveries to webhooks', CLOSE_DEADLINE_MS, () => task.stop());
-  const wake = (): void => void unitOfWork.afterCommit(async () => task.wake());
-  const webhooks = new WebhookService({ repository, policy, vault, source, clock, random, wake });
+  const makers = {
+    makeId: idMaker('whk_', clock, random),
+    makeDeliveryId: idMaker('dlv_', clock, random),
+  };
+  const webhooksIn = (scope: RecordScope) => {
+    const wake = (): void => void scope.afterCommit(async () => task.wake());
+    return new WebhookService({ repository: scope.webhooks, policy, vault, source, random, ...makers, wake });
+  };
   const reader = new PostgresEventReader(records.db);
   const streams = new EventStreams({ reader, source, clock, wake: () => task.wake() });
-  return { webhooks, streams, delivering: { deliverer, task }, startDelivering: () => task.start() };
+  return { webhooksIn, streams, delivering: { deliverer, task }, startDelivering: () => task.start() };
 }

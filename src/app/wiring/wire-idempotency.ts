@@ -1,21 +1,21 @@
 import { IdempotentRequests } from '../../idempotency/idempotent-requests.ts';
+import type { ResponseStore } from '../../idempotency/response-store.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { PeriodicTask } from '../../platform/periodic-task.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
-import type { Stores } from './wire-stores.ts';
 
 /** The pause between two removals of expired responses; the longer one after failures. Milliseconds. */
 const PRUNING_PAUSE_MS = 600_000;
 const LONGEST_PRUNING_PAUSE_MS = 3_600_000;
 
 /** Builds what remembers the responses to idempotent requests, and removes expired ones from time to time. */
-export function wireIdempotency(
+export function wireIdempotency<Unit>(
   { platform, shutdown }: ReplicaContext,
-  { responses }: Pick<Stores['records'], 'responses'>,
+  store: ResponseStore<Unit>,
   vault: SecretVault,
-): IdempotentRequests {
+): IdempotentRequests<Unit> {
   const { clock, log, random } = platform;
-  const requests = new IdempotentRequests({ store: responses, vault, clock });
+  const requests = new IdempotentRequests({ store, vault, clock });
   const prune = async (): Promise<boolean> => {
     try {
       await requests.prune();

@@ -2,38 +2,40 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { AdminTokenService } from '../../admins/admin-token-service.ts';
 import { TokenAuthenticator } from '../../admins/token-authenticator.ts';
-import type { DesiredStateService } from '../../desired-state/desired-state-service.ts';
 import type { EventStreams } from '../../events/stream/event-streams.ts';
-import type { WebhookService } from '../../events/webhook-service.ts';
 import { BodyBudget } from '../../http/body-budget.ts';
 import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../../http/request-id.ts';
 import { withRequestId } from '../../http/with-request-id.ts';
-import type { BulkJobs } from '../../jobs/bulk-jobs.ts';
+import type { ResponseStore } from '../../idempotency/response-store.ts';
+import { keyIdMaker } from '../../keys/key-id.ts';
 import { KeyImports } from '../../keys/key-imports.ts';
 import { KeyRotations } from '../../keys/key-rotation.ts';
 import { KeyService } from '../../keys/key-service.ts';
 import type { KeyVerifier } from '../../keys/key-verifier.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
-import type { RecordVersions } from '../../limiter/record-versions.ts';
-import { VersionsAfterCommit } from '../../limiter/versions-after-commit.ts';
-import type { GatewayFacts, ManagementServices } from '../../management/endpoint.ts';
+import { ChangeVersions } from '../../limiter/changes/change-versions.ts';
+import type { GatewayFacts, ManagementServices, ServicesFor } from '../../management/endpoint.ts';
 import { createManagementApp } from '../../management/management-app.ts';
 import { createSelfServiceApp, type SelfServiceApp } from '../../management/self-service/self-service-app.ts';
 import type { SystemStatus } from '../../management/system/system-report.ts';
 import { PlanService } from '../../plans/plan-service.ts';
 import { PlanPreviewer } from '../../plans/preview/plan-previewer.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
+import { idMaker } from '../../platform/id-maker.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { PostgresPlanPreviews } from '../../storage/postgres/plans/postgres-plan-previews.ts';
+import type { RecordScope } from '../../storage/postgres/record-units.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 import type { RequestObservers } from '../request-observers.ts';
 import type { Counting } from '../stores/counting.ts';
 import type { RecordChangePaths } from './wire-changes.ts';
-import { createSealer } from './wire-configurations.ts';
+import { type ConfigurationsIn, createSealer } from './wire-configurations.ts';
+import type { WiredEvents } from './wire-events.ts';
 import { wireIdempotency } from './wire-idempotency.ts';
+import type { WiredJobs } from './wire-jobs.ts';
 import { usageSeries } from './wire-usage.ts';
 
 /** The same path from the source of a clone, in the image and in an installed package, where this file is under `dist/app/wiring`. */
@@ -43,10 +45,10 @@ export const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../../dist/consol
 export interface ManagementParts {
   readonly records: Records;
   readonly counting: Pick<Counting, 'counters' | 'shared'>;
-  readonly changes: Pick<RecordChangePaths, 'versions' | 'deferrals'>;
-  readonly configurations: DesiredStateService;
-  readonly jobs: BulkJobs;
-  readonly webhooks: WebhookService;
+  readonly changes: Pick<RecordChangePaths, 'versions'>;
+  readonly configurationsIn: ConfigurationsIn;
+  readonly jobsIn: WiredJobs['jobsIn'];
+  readonly webhooksIn: WiredEvents['webhooksIn'];
   readonly streams: EventStreams;
   readonly usage: Pick<Usage, 'reader' | 'pending'>;
   readonly vault: SecretVault;
@@ -73,16 +75,17 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
   const { settings, platform } = context;
   const { clock, log } = platform;
   const { records, vault, rootTokens, requestIds, failedCredentials, observers, consoleDirectory } = parts;
-  const idempotency = wireIdempotency(context, records, vault);
-  const services = managementServices(context, parts);
+  const servicesIn = managementServices(context, parts);
+  const servicesFor = servicesIn(records);
+  const services = servicesFor(() => {});
+  const idempotency = wireIdempotency(context, storeWith(servicesIn, records.responses), vault);
   const bodyBudget = new BodyBudget();
   const { trustedProxies, selfServicePath } = settings;
-  const { deferrals } = parts.changes;
   const adminTokens = new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log });
   const app = createManagementApp({
     ...services,
     credentials: { rootTokens, adminTokens, failedCredentials },
-    ...{ trustedProxies, deferrals },
+    ...{ trustedProxies, servicesFor },
     idempotency,
     bodyBudget,
     consoleDirectory,
@@ -97,56 +100,82 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
             trustedProxies,
             idempotency,
             bodyBudget,
-            deferrals,
+            servicesFor,
           }),
   };
 }
 
-function managementServices(context: ReplicaContext, parts: ManagementParts): ManagementServices {
-  const { settings } = context;
-  const { clock, random, log } = context.platform;
-  const { records, counting, changes, configurations, jobs, webhooks, streams } = parts;
-  const { usage, vault, system, verifier } = parts;
-  const versions = new VersionsAfterCommit(changes.versions, records.unitOfWork);
-  const { defaultPlanId, pathCase } = settings;
-  const plans = new PlanService({ repository: records.plans, versions, defaultPlanId, pathCase });
+type ServicesIn = (scope: RecordScope) => ServicesFor;
+
+/** The same store: work gets the services whose changes belong to the unit of work. */
+function storeWith<Unit extends RecordScope>(
+  servicesIn: ServicesIn,
+  store: ResponseStore<Unit>,
+): ResponseStore<ServicesFor> {
   return {
-    ...keyServices(context, parts, versions),
-    configurations,
-    jobs,
-    webhooks,
-    streams,
-    verifier,
-    plans,
-    previewer: new PlanPreviewer({
-      ...{ plans, clock, defaultPlanId, pathCase },
-      previews: new PostgresPlanPreviews(records.db),
-    }),
-    counters: counting.counters,
-    usage: usage.reader,
-    series: usageSeries(context, { records, counting, usage }),
-    tokens: new AdminTokenService({ repository: records.adminTokens, vault, clock, random }),
-    audit: records.audit,
-    system,
-    gateway: { ...gatewayFacts(settings), version: gatewayVersion() },
-    clock,
-    log,
+    performOnce: (request, work, responseTo) =>
+      store.performOnce(request, (unit) => work(servicesIn(unit)), responseTo),
+    prune: (beforeMs) => store.prune(beforeMs),
+    after: (id, limit) => store.after(id, limit),
+    replace: (response, sealed) => store.replace(response, sealed),
   };
 }
 
-function keyServices(
+/** The services that change records are built for each request; all others are the same for all. */
+function managementServices(context: ReplicaContext, parts: ManagementParts): ServicesIn {
+  const { settings, platform } = context;
+  const { records, counting, streams, usage, system, verifier } = parts;
+  const changing = changingServices(context, parts);
+  const { defaultPlanId, pathCase } = settings;
+  const previews = new PostgresPlanPreviews(records.db);
+  const { plans } = changing(records, () => {});
+  const shared = {
+    streams,
+    verifier,
+    counters: counting.counters,
+    usage: usage.reader,
+    series: usageSeries(context, { records, counting, usage }),
+    audit: records.audit,
+    previewer: new PlanPreviewer({ plans, previews, clock: platform.clock, defaultPlanId, pathCase }),
+    system,
+    gateway: { ...gatewayFacts(settings), version: gatewayVersion() },
+    clock: platform.clock,
+    log: platform.log,
+  };
+  return (scope) => (onDeferred) => ({ ...shared, ...changing(scope, onDeferred) });
+}
+
+type ChangingServices = Pick<
+  ManagementServices,
+  'keys' | 'imports' | 'rotations' | 'plans' | 'tokens' | 'configurations' | 'jobs' | 'webhooks'
+>;
+
+function changingServices(
   { settings, platform }: ReplicaContext,
-  { records, vault, rootTokens }: ManagementParts,
-  versions: RecordVersions,
-): Pick<ManagementServices, 'keys' | 'imports' | 'rotations'> {
+  { records, vault, rootTokens, changes, configurationsIn, jobsIn, webhooksIn }: ManagementParts,
+): (scope: RecordScope, onDeferred: () => void) => ChangingServices {
   const { clock, random } = platform;
-  const { keyPrefix, secretReveal: reveal } = settings;
-  const { keys: repository, keyList, secrets } = records;
+  const { keyPrefix, secretReveal: reveal, defaultPlanId, pathCase } = settings;
   const sealer = createSealer({ settings }, { vault, rootTokens });
-  return {
-    keys: new KeyService({ repository, keyList, versions, vault, clock, random, keyPrefix, reveal }),
-    imports: new KeyImports({ secrets, sealer, clock, random }),
-    rotations: new KeyRotations({ secrets, versions, sealer, random, keyPrefix }),
+  const makeId = keyIdMaker(clock, random);
+  const makeTokenId = idMaker('adm_', clock, random);
+  return (scope, onDeferred) => {
+    const { keys: repository, keyList, secrets } = scope;
+    const versions = new ChangeVersions({ versions: changes.versions, unit: scope, onDeferred });
+    return {
+      keys: new KeyService({
+        ...{ repository, keyList, versions, vault, clock, random, makeId, keyPrefix, reveal },
+      }),
+      imports: new KeyImports({ secrets, sealer, clock, makeId }),
+      rotations: new KeyRotations({ secrets, versions, sealer, random, keyPrefix }),
+      plans: new PlanService({
+        ...{ repository: scope.plans, committed: records.plans, versions, defaultPlanId, pathCase },
+      }),
+      tokens: new AdminTokenService({ repository: scope.adminTokens, vault, random, makeId: makeTokenId }),
+      configurations: configurationsIn(scope, onDeferred),
+      jobs: jobsIn(scope),
+      webhooks: webhooksIn(scope),
+    };
   };
 }
 

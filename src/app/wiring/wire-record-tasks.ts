@@ -1,11 +1,15 @@
 import type { DesiredState } from '../../desired-state/desired-state.ts';
-import type { DesiredStateService } from '../../desired-state/desired-state-service.ts';
 import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 import { wireAudit } from './wire-audit.ts';
 import type { RecordChangePaths } from './wire-changes.ts';
-import { configurationOfFile, type Sealing, wireConfigurations } from './wire-configurations.ts';
+import {
+  type ConfigurationsIn,
+  configurationOfFile,
+  type Sealing,
+  wireConfigurations,
+} from './wire-configurations.ts';
 import { type WiredEvents, wireEvents } from './wire-events.ts';
 import { type WiredJobs, wireJobs } from './wire-jobs.ts';
 import type { Stores } from './wire-stores.ts';
@@ -22,10 +26,10 @@ export interface RecordTaskParts extends Sealing {
 
 /** The tasks that other parts of the replica use. */
 export interface RecordTasks
-  extends Pick<WiredEvents, 'webhooks' | 'streams' | 'delivering'>,
-    Pick<WiredJobs, 'jobs'> {
+  extends Pick<WiredEvents, 'webhooksIn' | 'streams' | 'delivering'>,
+    Pick<WiredJobs, 'jobsIn'> {
   readonly usage: Usage;
-  readonly configurations: DesiredStateService;
+  readonly configurationsIn: ConfigurationsIn;
 }
 
 /** Starts preparing the records, and the usage statistics. Upkeep begins once the tables exist. */
@@ -35,12 +39,14 @@ export function wireRecordTasks(
 ): RecordTasks {
   const usage = wireUsage(context, stores, redactor);
   const audit = wireAudit(context, stores);
-  const { webhooks, streams, delivering, startDelivering } = wireEvents(context, {
+  const { webhooksIn, streams, delivering, startDelivering } = wireEvents(context, {
     ...{ ...stores, ...sealing, usage },
   });
   const { versions } = changes;
-  const { jobs, startJobs } = wireJobs(context, { ...stores, ...sealing, versions });
-  const configurations = wireConfigurations(context, stores, { ...sealing, versions, webhooks });
+  const { jobsIn, startJobs } = wireJobs(context, { ...stores, ...sealing, versions });
+  const webhooks = webhooksIn(stores.records);
+  const configurationsIn = wireConfigurations(context, stores, { ...sealing, versions, webhooks });
+  const configurations = configurationsIn(stores.records, () => {});
   stores.preparation.start({
     configure: desired && configurationOfFile(context, configurations, desired),
     prepared: () => {
@@ -51,5 +57,5 @@ export function wireRecordTasks(
       startJobs();
     },
   });
-  return { usage, configurations, jobs, webhooks, streams, delivering };
+  return { usage, configurationsIn, jobsIn, webhooksIn, streams, delivering };
 }

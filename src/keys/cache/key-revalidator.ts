@@ -1,4 +1,4 @@
-import type { RecordVersion, RecordVersions } from '../../limiter/record-versions.ts';
+import type { RecordVersion } from '../../limiter/record-versions.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { KeyRepository, OutdatedKey } from '../key-repository.ts';
@@ -7,7 +7,10 @@ import type { KeyRepository, OutdatedKey } from '../key-repository.ts';
 export interface KeyRevalidatorOptions {
   readonly cache: { readonly takeActive: () => readonly { readonly snapshot: RecordVersion }[] };
   readonly repository: Pick<KeyRepository, 'findOutdated'>;
-  readonly versions: Pick<RecordVersions, 'withdraw' | 'retire'>;
+  readonly versions: {
+    retire(keyId: string): Promise<unknown>;
+    withdraw(outdated: RecordVersion): Promise<unknown>;
+  };
   readonly clock: Clock;
   readonly log: Logger;
   /** Copies that are in use without requests: those of upgraded connections. */

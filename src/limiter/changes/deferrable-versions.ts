@@ -1,14 +1,12 @@
 import { StoreUnavailable } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import type { RecordVersion, RecordVersions, SharedVersions } from '../record-versions.ts';
-import type { ChangeDeferrals } from './change-deferrals.ts';
+import type { RecordVersion, SharedVersions } from '../record-versions.ts';
 import type { ChangedRecord } from './record-changes.ts';
 
 /** What `DeferrableVersions` needs. */
 export interface DeferrableVersionsOptions {
   readonly shared: SharedVersions;
-  readonly deferrals: Pick<ChangeDeferrals, 'note'>;
   readonly clock: Clock;
   readonly log: Logger;
   /** Called for each change that the shared versions have. */
@@ -19,12 +17,15 @@ export interface DeferrableVersionsOptions {
 
 /** How long a part that did not respond is left alone, so that only one change waits for it. Milliseconds. */
 const AWAY_MS = 2000;
+/** Keys whose calls are under way together, if they are in several parts. */
+const CALLED_AT_ONCE = 500;
 
 /**
  * Shared versions for changes that must not wait for them. Where the shared versions do not respond, the change is committed all the same:
- * it is deferred. The record store keeps it for `ChangePublisher`, and replicas find it there (see `ChangeFollower`).
+ * it is deferred. The record store keeps it for `ChangePublisher`, and replicas find it there (see `ChangeFollower`). Methods that publish
+ * resolve with false for a deferred change.
  */
-export class DeferrableVersions implements RecordVersions {
+export class DeferrableVersions {
   readonly #options: DeferrableVersionsOptions;
   /** Until when parts are left alone, by the monotonic clock. */
   readonly #awayUntilMs = new Map<number, number>();
@@ -33,34 +34,47 @@ export class DeferrableVersions implements RecordVersions {
     this.#options = options;
   }
 
+  /** As `SharedVersions.markStale`. */
   async markStale(keyIds: readonly string[]): Promise<void> {
     const { shared } = this.#options;
     await this.#attempt(keyIds, (reachable) => shared.markStale(reachable));
   }
 
-  async publishVersion(versions: readonly RecordVersion[]): Promise<void> {
-    await this.#publish(versions);
+  /** As `SharedVersions.publishVersion`. */
+  publishVersion(versions: readonly RecordVersion[]): Promise<boolean> {
+    const { shared, onPublished } = this.#options;
+    const byKey = new Map(versions.map((version) => [version.keyId, version]));
+    return this.#attempt([...byKey.keys()], async (reachable) => {
+      const published = reachable.flatMap((keyId) => byKey.get(keyId) ?? []);
+      await shared.publishVersion(published);
+      for (const { keyId, version } of published)
+        onPublished({ kind: 'key', id: keyId, version: Number(version.split('.')[0]) });
+    });
   }
 
-  async publishUnder(planId: string, keys: AsyncIterable<readonly RecordVersion[]>): Promise<void> {
+  /** Publishes the versions of all keys under a changed plan, which come in batches. */
+  async publishUnder(planId: string, keys: AsyncIterable<readonly RecordVersion[]>): Promise<boolean> {
     let planVersion = Number.POSITIVE_INFINITY;
     for await (const versions of keys) {
       for (const { version } of versions)
         planVersion = Math.min(planVersion, Number(version.split('.')[1] ?? 0));
       // The publisher takes the plan as a whole.
-      if (!(await this.#publish(versions))) return;
+      if (!(await this.publishVersion(versions))) return false;
     }
     if (Number.isFinite(planVersion))
       this.#options.onPublished({ kind: 'plan', id: planId, version: planVersion });
+    return true;
   }
 
-  async retire(keyId: string, windowNames?: readonly string[]): Promise<void> {
-    const { shared, onPublished, deferrals } = this.#options;
+  /** As `SharedVersions.retire`. */
+  async retire(keyId: string, windowNames?: readonly string[]): Promise<boolean> {
+    const { shared, onPublished } = this.#options;
     const isRetired = await this.#attempt([keyId], () => shared.retire(keyId, windowNames));
     if (isRetired) onPublished({ kind: 'key', id: keyId, version: null });
-    else deferrals.note();
+    return isRetired;
   }
 
+  /** As `SharedVersions.withdraw`. */
   async withdraw(outdated: RecordVersion): Promise<void> {
     const { shared } = this.#options;
     await this.#attempt([outdated.keyId], () => shared.withdraw(outdated));
@@ -71,35 +85,39 @@ export class DeferrableVersions implements RecordVersions {
     this.#awayUntilMs.clear();
   }
 
-  /** Resolves with whether all of the versions are published. */
-  async #publish(versions: readonly RecordVersion[]): Promise<boolean> {
-    const { shared, onPublished, deferrals } = this.#options;
-    const ids = versions.map(({ keyId }) => keyId);
-    const arePublished = await this.#attempt(ids, async (reachable) => {
-      const isReachable = new Set(reachable);
-      const published = versions.filter(({ keyId }) => isReachable.has(keyId));
-      await shared.publishVersion(published);
-      for (const { keyId, version } of published)
-        onPublished({ kind: 'key', id: keyId, version: Number(version.split('.')[0]) });
-    });
-    if (!arePublished) deferrals.note();
-    return arePublished;
-  }
-
-  /** Calls the shared versions for those of the keys whose part was not away a moment ago. Resolves with whether that were all, and it succeeded. */
+  /**
+   * Calls the shared versions for those of the keys whose part was not away a moment ago, separately for each part: one that does not
+   * respond delays no other. Resolves with whether that were all, and it succeeded.
+   */
   async #attempt(
     keyIds: readonly string[],
     call: (reachable: readonly string[]) => Promise<void>,
   ): Promise<boolean> {
     const reachable = keyIds.filter((keyId) => !this.#isAway(keyId));
-    if (reachable.length === 0) return keyIds.length === 0;
+    const parts = [...Map.groupBy(reachable, this.#options.partOf)];
+    // One part, without a cluster, takes all keys with one call.
+    const step = parts.length > 1 ? CALLED_AT_ONCE : 1;
+    for (let start = 0; start < parts.length; start += step) {
+      const calls = parts.slice(start, start + step).map(([part, ids]) => this.#callPart(part, ids, call));
+      // A change waits once: of the parts that were not called yet, it may be that none responds either.
+      if ((await Promise.all(calls)).includes(false)) return false;
+    }
+    return reachable.length === keyIds.length;
+  }
+
+  async #callPart(
+    part: number,
+    keyIds: readonly string[],
+    call: (keyIds: readonly string[]) => Promise<void>,
+  ): Promise<boolean> {
     try {
-      await call(reachable);
-      return reachable.length === keyIds.length;
+      await call(keyIds);
+      return true;
     } catch (error) {
       if (!(error instanceof StoreUnavailable) || error.store !== 'redis') throw error;
-      this.#leaveAlone(reachable);
-      this.#options.log.debug({ reason: error.reason }, 'a change could not be published at once');
+      const { clock, log } = this.#options;
+      this.#awayUntilMs.set(part, clock.monotonicMs() + AWAY_MS);
+      log.debug({ reason: error.reason }, 'a change could not be published at once');
       return false;
     }
   }
@@ -108,10 +126,5 @@ export class DeferrableVersions implements RecordVersions {
     if (this.#awayUntilMs.size === 0) return false;
     const untilMs = this.#awayUntilMs.get(this.#options.partOf(keyId)) ?? Number.NEGATIVE_INFINITY;
     return this.#options.clock.monotonicMs() < untilMs;
-  }
-
-  #leaveAlone(keyIds: readonly string[]): void {
-    const untilMs = this.#options.clock.monotonicMs() + AWAY_MS;
-    for (const keyId of keyIds) this.#awayUntilMs.set(this.#options.partOf(keyId), untilMs);
   }
 }

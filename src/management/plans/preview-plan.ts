@@ -1,6 +1,6 @@
-import { isoSeconds } from '../../http/timestamps.ts';
 import type { DraftPreview } from '../../plans/preview/plan-previewer.ts';
 import { PREVIEW_QUALITIES, PREVIEW_REASONS } from '../../plans/preview/preview-limits.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { UPDATE_PLAN_BODY, type UpdatePlanBody } from './plan-schema.ts';
@@ -42,6 +42,7 @@ export const previewRateLimit: Endpoint<UpdatePlanBody> = {
   scope: ['plans:read', 'keys:read', 'usage:read'],
   body: UPDATE_PLAN_BODY,
   status: 200,
+  withoutTransaction: true,
   response: named(
     'PlanPreview',
     objectOf({

@@ -4,44 +4,28 @@
 // Out: their results, or `StoreUnavailable`; no type of a database library leaves this room.
 
 import { sql } from 'kysely';
-import type { AdminTokenRepository } from '../../admins/admin-token-repository.ts';
 import type { SealedTokens } from '../../admins/rotate-admin-tokens.ts';
 import { AuditChain, type ChainSecrets } from '../../audit/audit-chain.ts';
 import type { AuditLog } from '../../audit/audit-log.ts';
-import type { DesiredStateStore } from '../../desired-state/desired-state-store.ts';
 import type { Outbox } from '../../events/degradation-events.ts';
 import type { DeliveryQueue } from '../../events/delivery/delivery.ts';
 import type { SealedWebhooks } from '../../events/rotate-sealed-webhooks.ts';
-import type { WebhookRepository } from '../../events/webhook-repository.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
-import type { JobStore } from '../../jobs/job-store.ts';
-import type { KeyListStore } from '../../keys/key-list.ts';
-import type { KeyRepository } from '../../keys/key-repository.ts';
 import type { SealedKeys } from '../../keys/secrets/rotate-sealed-keys.ts';
-import type { SecretRepository } from '../../keys/secrets/secret-repository.ts';
 import type { RecordChanges } from '../../limiter/changes/record-changes.ts';
-import type { PathCase } from '../../paths/path-readings.ts';
-import type { PlanRepository } from '../../plans/plan-repository.ts';
-import type { UnitOfWork } from '../../platform/unit-of-work.ts';
-import { PostgresAdminTokenRepository } from './admins/postgres-admin-token-repository.ts';
 import { PostgresSealedTokens } from './admins/postgres-sealed-tokens.ts';
 import { AuditedChanges } from './audit/audited-changes.ts';
 import { PostgresAuditLog } from './audit/postgres-audit-log.ts';
 import { PostgresRecordChanges } from './changes/postgres-record-changes.ts';
-import { PostgresDesiredState } from './desired-state/postgres-desired-state.ts';
 import { PostgresOutbox } from './events/outbox.ts';
 import { PostgresDeliveryQueue } from './events/postgres-delivery-queue.ts';
-import { PostgresWebhookRepository } from './events/postgres-webhook-repository.ts';
-import { PostgresJobStore } from './jobs/postgres-job-store.ts';
-import { PostgresKeyList } from './keys/postgres-key-list.ts';
-import { PostgresKeyRepository } from './keys/postgres-key-repository.ts';
+import type { KeyReading } from './keys/postgres-key-repository.ts';
 import { PostgresSealedKeys } from './keys/postgres-sealed-keys.ts';
-import { PostgresSecretRepository } from './keys/postgres-secret-repository.ts';
-import { PostgresPlanRepository } from './plans/postgres-plan-repository.ts';
 import { connectPostgres, connectPostgresForMigration, type PostgresOptions } from './postgres-connection.ts';
 import { PostgresResponseStore } from './postgres-response-store.ts';
+import { type RecordScope, type RecordUnit, runUnit } from './record-units.ts';
 import type { RecordsDatabase } from './records-database.ts';
-import { RecordsUnitOfWork } from './records-unit-of-work.ts';
+import { type Repositories, repositoriesOn } from './repositories.ts';
 import {
   applyMigrations,
   type MigrationStates,
@@ -49,27 +33,18 @@ import {
   pendingMigrations,
 } from './sql-migrations.ts';
 
-/** The open record store: its repositories, and functions to migrate, probe and close it. */
-export interface Records {
-  readonly keys: KeyRepository;
-  readonly keyList: KeyListStore;
-  readonly plans: PlanRepository;
-  readonly desiredState: DesiredStateStore;
-  readonly secrets: SecretRepository;
-  readonly adminTokens: AdminTokenRepository;
+/** The open record store: its repositories, units of work, and functions to migrate, probe and close it. */
+export interface Records extends RecordScope {
+  readonly webhooks: Repositories['webhooks'] & SealedWebhooks;
   readonly audit: AuditLog;
   readonly recordChanges: RecordChanges;
-  readonly webhooks: WebhookRepository & SealedWebhooks;
   readonly deliveries: DeliveryQueue;
-  readonly jobs: JobStore;
   readonly outbox: Outbox;
   /** For the rotation of encryption keys. */
   readonly sealedKeys: SealedKeys;
   readonly sealedTokens: SealedTokens;
   /** Responses to requests with an `Idempotency-Key`. */
-  readonly responses: ResponseStore;
-  /** Writes of the repositories that are made together or not at all. */
-  readonly unitOfWork: UnitOfWork;
+  readonly responses: ResponseStore<RecordUnit>;
   /** For the repositories that are built elsewhere. */
   readonly db: RecordsDatabase;
   /** Applies the pending migrations, as `applyMigrations` does. */
@@ -96,17 +71,11 @@ interface PostgresServer {
 }
 
 /** Options of every record store, on a server or embedded. */
-export interface RecordsOptions {
+export interface RecordsOptions extends KeyReading {
   /** Where the migrations are: `sql/`. */
   readonly migrationsDirectory: string;
-  /** The plan of keys that are bound to none; null = unlimited. */
-  readonly defaultPlanId: string | null;
-  /** The snapshots of keys have their `owner`. */
-  readonly withOwners?: boolean | undefined;
   /** Links the entries of the audit log. Null for a program that makes no changes: each would be rejected. */
   readonly chainSecrets: ChainSecrets | null;
-  /** How the patterns of plans are compared with paths; `insensitive` if missing. */
-  readonly pathCase?: PathCase;
 }
 
 /** Records in a Postgres server. Connects with the first query: a server that is unreachable is reported by `ping`, not here. */
@@ -123,34 +92,27 @@ export function openRecords(options: PostgresOptions & RecordsOptions): Records 
 
 /** The record store in an open database, with `migrate` as given. */
 export function recordsIn(
-  database: RecordsDatabase,
+  db: RecordsDatabase,
   options: RecordsOptions,
   migrate: () => Promise<readonly string[]>,
 ): Records {
-  const unitOfWork = new RecordsUnitOfWork(database);
-  const { db } = unitOfWork;
   const { defaultPlanId } = options;
   const chain = new AuditChain(options.chainSecrets);
   const changes = new AuditedChanges(db, chain);
-  const plans = new PostgresPlanRepository(db, changes, defaultPlanId);
+  const repositories = repositoriesOn(db, changes, options);
+  const inUnit: Records['inUnit'] = (work) =>
+    runUnit(db, (trx) => repositoriesOn(trx, new AuditedChanges(trx, chain), options), work);
   return {
-    keys: new PostgresKeyRepository(db, changes, options),
-    keyList: new PostgresKeyList(db),
-    plans,
-    desiredState: new PostgresDesiredState(db, changes, defaultPlanId),
-    secrets: new PostgresSecretRepository(db, changes, defaultPlanId),
-    adminTokens: new PostgresAdminTokenRepository(db, changes),
+    ...repositories,
+    inUnit,
+    afterCommit: (effect) => effect(),
     audit: new PostgresAuditLog(db, changes, chain),
-    // Outside of units of work: their transactions may be rolled back.
-    recordChanges: new PostgresRecordChanges(database, { plans, defaultPlanId }),
-    webhooks: new PostgresWebhookRepository(db, changes),
+    recordChanges: new PostgresRecordChanges(db, { plans: repositories.plans, defaultPlanId }),
     deliveries: new PostgresDeliveryQueue(db),
-    jobs: new PostgresJobStore(db, changes),
     outbox: new PostgresOutbox(db),
     sealedKeys: new PostgresSealedKeys(db),
     sealedTokens: new PostgresSealedTokens(db),
-    responses: new PostgresResponseStore(unitOfWork),
-    unitOfWork,
+    responses: new PostgresResponseStore(db, inUnit),
     db,
     migrate,
     pendingMigrations: () => pendingMigrations(db, options.migrationsDirectory),
@@ -167,6 +129,6 @@ export function recordsIn(
       return { version, nowMs, isStandby };
     },
     ping: async () => void (await sql`select 1`.execute(db)),
-    close: () => database.destroy(),
+    close: () => db.destroy(),
   };
 }

@@ -5,27 +5,30 @@ import type {
   ResponseStore,
   StoredResponse,
 } from '../../idempotency/response-store.ts';
-import type { RecordsUnitOfWork } from './records-unit-of-work.ts';
+import type { RecordScope, RecordUnit } from './record-units.ts';
+import type { RecordsDatabase } from './records-database.ts';
 
 /** Responses in Postgres. */
-export class PostgresResponseStore implements ResponseStore {
-  readonly #unitOfWork: RecordsUnitOfWork;
+export class PostgresResponseStore implements ResponseStore<RecordUnit> {
+  readonly #db: RecordsDatabase;
+  readonly #inUnit: RecordScope['inUnit'];
 
-  constructor(unitOfWork: RecordsUnitOfWork) {
-    this.#unitOfWork = unitOfWork;
+  constructor(db: RecordsDatabase, inUnit: RecordScope['inUnit']) {
+    this.#db = db;
+    this.#inUnit = inUnit;
   }
 
   performOnce(
     { id, atMs, validSinceMs }: OnceOnly,
-    work: () => Promise<Buffer>,
+    work: (unit: RecordUnit) => Promise<Buffer>,
     responseTo: (failure: unknown) => Buffer,
   ): Promise<PerformedOnce> {
-    return this.#unitOfWork.run(async () => {
-      if (!(await this.#lock(id))) return { kind: 'under_way' };
-      const stored = await this.#find(id, validSinceMs);
+    return this.#inUnit(async (unit) => {
+      if (!(await isLocked(unit.db, id))) return { kind: 'under_way' };
+      const stored = await findResponse(unit.db, id, validSinceMs);
       if (stored !== undefined) return { kind: 'stored', sealed: stored };
-      const sealed = await this.#unitOfWork.attempt(work).catch(responseTo);
-      await this.#store(id, atMs, sealed);
+      const sealed = await unit.attempt(() => work(unit)).catch(responseTo);
+      await storeResponse(unit.db, { id, sealed }, atMs);
       return { kind: 'performed', sealed };
     });
   }
@@ -53,37 +56,39 @@ export class PostgresResponseStore implements ResponseStore {
       .executeTakeFirstOrThrow();
     return numUpdatedRows > 0n;
   }
+}
 
-  get #db() {
-    return this.#unitOfWork.db;
-  }
+/** Takes a lock that Postgres releases with the transaction, also if the replica crashes. False if another transaction has it. */
+async function isLocked(trx: RecordsDatabase, id: Buffer): Promise<boolean> {
+  const { rows } = await sql<{ is_locked: boolean }>`
+    SELECT pg_try_advisory_xact_lock(${id.readBigInt64BE().toString()}::bigint) AS is_locked`.execute(trx);
+  return rows[0]?.is_locked === true;
+}
 
-  /** Takes a lock that Postgres releases with the transaction, also if the replica crashes. False if another transaction has it. */
-  async #lock(id: Buffer): Promise<boolean> {
-    const { rows } = await sql<{ is_locked: boolean }>`
-      SELECT pg_try_advisory_xact_lock(${id.readBigInt64BE().toString()}::bigint) AS is_locked`.execute(
-      this.#db,
-    );
-    return rows[0]?.is_locked === true;
-  }
+async function findResponse(
+  trx: RecordsDatabase,
+  id: Buffer,
+  validSinceMs: number,
+): Promise<Buffer | undefined> {
+  const row = await trx
+    .selectFrom('idempotent_responses')
+    .select('sealed')
+    .where('id', '=', id)
+    .where('created_at', '>=', new Date(validSinceMs))
+    .executeTakeFirst();
+  return row && Buffer.from(row.sealed);
+}
 
-  async #find(id: Buffer, validSinceMs: number): Promise<Buffer | undefined> {
-    const row = await this.#db
-      .selectFrom('idempotent_responses')
-      .select('sealed')
-      .where('id', '=', id)
-      .where('created_at', '>=', new Date(validSinceMs))
-      .executeTakeFirst();
-    return row && Buffer.from(row.sealed);
-  }
-
-  async #store(id: Buffer, atMs: number, sealed: Buffer): Promise<void> {
-    const response = { created_at: new Date(atMs), sealed };
-    await this.#db
-      .insertInto('idempotent_responses')
-      .values({ id, ...response })
-      // The stored response has expired but was not pruned yet.
-      .onConflict((conflict) => conflict.column('id').doUpdateSet(response))
-      .execute();
-  }
+async function storeResponse(
+  trx: RecordsDatabase,
+  { id, sealed }: StoredResponse,
+  atMs: number,
+): Promise<void> {
+  const response = { created_at: new Date(atMs), sealed };
+  await trx
+    .insertInto('idempotent_responses')
+    .values({ id, ...response })
+    // The stored response has expired but was not pruned yet.
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(response))
+    .execute();
 }

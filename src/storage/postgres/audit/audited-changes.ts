@@ -5,6 +5,7 @@ import type { ChangeContext } from '../../../audit/change-context.ts';
 import { eventOfEntry, type OutboxEvent } from '../../../events/outbox-event.ts';
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
 import { IS_HEARD, insertEvents } from '../events/outbox.ts';
+import { inTransaction } from '../in-transaction.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { AuditLogTable } from './audit-log-tables.ts';
 
@@ -29,7 +30,7 @@ export class AuditedChanges {
     change: ChangeContext,
     work: (trx: RecordsDatabase, note: NoteAction) => Promise<Result>,
   ): Promise<Result> {
-    return this.#db.transaction().execute(async (trx) => {
+    return inTransaction(this.#db, async (trx) => {
       const actions: AuditedAction[] = [];
       const result = await work(trx, (action) => void actions.push(action));
       if (actions.length > 0) await this.#append(trx, change, actions);

@@ -10,6 +10,7 @@ import {
   type KeyStatus,
   type SortOrder,
 } from '../../../keys/key-list.ts';
+import { inTransaction } from '../in-transaction.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { keyOfRow } from './consumer-keys-table.ts';
 import { selectKeys } from './key-rows.ts';
@@ -57,7 +58,7 @@ export class PostgresKeyList implements KeyListStore {
    * read all keys for a page of 1000, and start parallel workers for the branch that is not taken.
    */
   #planned<Result>(read: (transaction: RecordsDatabase) => Promise<Result>): Promise<Result> {
-    return this.#db.transaction().execute(async (transaction) => {
+    return inTransaction(this.#db, async (transaction) => {
       await sql`SELECT set_config('random_page_cost', '1.1', true),
         set_config('max_parallel_workers_per_gather', '0', true)`.execute(transaction);
       return read(transaction);

@@ -32,7 +32,8 @@ import {
   snapshotVersion,
 } from './key-snapshots.ts';
 
-interface KeyRepositoryOptions {
+/** How keys are read. */
+export interface KeyReading {
   /** The plan of keys that are bound to none; null = unlimited. */
   readonly defaultPlanId: string | null;
   /** The snapshots of keys have their `owner`. */
@@ -52,7 +53,7 @@ export class PostgresKeyRepository implements KeyRepository {
   constructor(
     db: RecordsDatabase,
     changes: AuditedChanges,
-    { defaultPlanId, withOwners = false, pathCase = 'insensitive' }: KeyRepositoryOptions,
+    { defaultPlanId, withOwners = false, pathCase = 'insensitive' }: KeyReading,
   ) {
     this.#db = db;
     this.#changes = changes;
