@@ -165,7 +165,7 @@ if (ASSETS === undefined) {
       await server.kubectl(['create', 'namespace', 'tollgate']);
       await addDefaultAccount();
       await apply('production', ...flags, '-l', 'app.kubernetes.io/component=migrate');
-      expect(await jobs()).toEqual(['job.batch/tollgate-migrate-0-1-0']);
+      expect(await jobs()).toEqual(['job.batch/tollgate-migrate-1-0-0']);
     });
 
     it('follows the one before, with its own migrate Job', async () => {
@@ -177,13 +177,13 @@ if (ASSETS === undefined) {
         'kubectl.kubernetes.io/last-applied-configuration={}',
       ]);
       await apply('production', ...flags);
-      await release('0.2.0');
+      await release('1.1.0');
       await apply('production', ...flags);
-      expect(await jobs()).toEqual(['job.batch/tollgate-migrate-0-1-0', 'job.batch/tollgate-migrate-0-2-0']);
-      for (const object of ['job/tollgate-migrate-0-2-0', 'deployment/tollgate']) {
+      expect(await jobs()).toEqual(['job.batch/tollgate-migrate-1-0-0', 'job.batch/tollgate-migrate-1-1-0']);
+      for (const object of ['job/tollgate-migrate-1-1-0', 'deployment/tollgate']) {
         const path = 'jsonpath={.spec.template.spec.containers[0].image}';
         expect(await server.kubectl([...NAMESPACE, 'get', object, '-o', path])).toBe(
-          'registry.example.com/tollgate:0.2.0',
+          'registry.example.com/tollgate:1.1.0',
         );
       }
     });

@@ -6,6 +6,7 @@ interface LockedPackage {
   readonly version?: string;
   readonly integrity?: string;
   readonly dev?: boolean;
+  readonly license?: string;
   readonly optional?: boolean;
   readonly os?: readonly string[];
   readonly engines?: { readonly node?: string };
@@ -84,5 +85,38 @@ describe('every package', () => {
         !satisfies(NODE_OF_NPM, wants.node),
     );
     expect(unfit.map(([place, { engines: wants }]) => [place, wants?.node])).toEqual([]);
+  });
+});
+
+/** Licences of packages that are part of the image and the package: they ask for no more than their notice. */
+const LICENCES = ['0BSD', 'Apache-2.0', 'BlueOak-1.0.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT'];
+/** Those that run only on the machines of developers, besides. */
+const LICENCES_OF_TOOLS = ['CC0-1.0', 'CC-BY-4.0', 'MIT-0', 'MPL-2.0', 'Python-2.0', 'Unlicense'];
+
+describe('the licences of the dependencies', () => {
+  /** By the lock file, or the package itself; undefined for a tool of another system, which is not installed. */
+  async function licenceOf(place: string, { license, dev }: LockedPackage): Promise<string | undefined> {
+    if (license !== undefined) return license;
+    const own = await readFile(`${place}/package.json`, 'utf8').catch(() => undefined);
+    if (own === undefined) return dev ? undefined : 'unknown';
+    // Packages of before 2015 have a list.
+    const { license: found, licenses } = JSON.parse(own);
+    return typeof found === 'string' ? found : String(found?.type ?? licenses?.[0]?.type ?? 'unknown');
+  }
+
+  /** One of the alternatives, or all parts of an expression, must be in the list. */
+  function isIn(list: readonly string[], expression: string): boolean {
+    const bare = expression.replaceAll(/[()]/g, '');
+    return bare.split(' OR ').some((choice) => choice.split(' AND ').every((part) => list.includes(part)));
+  }
+
+  it('of what is shipped ask for their notice only; those of tools are known as well', async () => {
+    const strange: string[] = [];
+    for (const [place, locked] of await lockedPackages()) {
+      const licence = await licenceOf(place, locked);
+      const list = locked.dev ? [...LICENCES, ...LICENCES_OF_TOOLS] : LICENCES;
+      if (licence !== undefined && !isIn(list, licence)) strange.push(`${place}: ${licence}`);
+    }
+    expect(strange).toEqual([]);
   });
 });

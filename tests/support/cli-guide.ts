@@ -10,6 +10,15 @@ const START = '<!-- commands -->\n';
 /** The guide as it is, with the help of each command below its mark. */
 export async function cliGuideWithCommands(): Promise<string> {
   const [introduction = ''] = readFileSync(CLI_GUIDE, 'utf8').split(START);
+  const program = await wholeProgram();
+  const sections = leaves(program).map(
+    ({ path, command }) => `### ${path}\n\n\`\`\`\n${helpOf(command)}\n\`\`\`\n`,
+  );
+  return `${introduction}${START}\n${sections.join('\n')}`;
+}
+
+/** The program with all of its commands, which writes nothing. */
+export async function wholeProgram(): Promise<Command> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const terminal = {
     environment: {},
@@ -17,11 +26,7 @@ export async function cliGuideWithCommands(): Promise<string> {
     stdout: Object.assign(nowhere, { columns: 110 }),
     stderr: nowhere,
   } as unknown as Terminal;
-  const program = await createProgram(terminal, 'all');
-  const sections = leaves(program).map(
-    ({ path, command }) => `### ${path}\n\n\`\`\`\n${helpOf(command)}\n\`\`\`\n`,
-  );
-  return `${introduction}${START}\n${sections.join('\n')}`;
+  return createProgram(terminal, 'all');
 }
 
 /** Commands that do something, in the order of the help. */
