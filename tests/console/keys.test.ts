@@ -41,6 +41,7 @@ describe('creating a key', () => {
     await done.click();
     await page.getByRole('heading', { name: 'Made in the browser', level: 1 }).waitFor();
     expect(await page.content()).not.toContain(secret);
+    await page.getByText('No request has used this key yet.').waitFor();
 
     const { body } = await stage.fleet.admin.call('GET', '/consumer-api-key?q=Made%20in%20the%20browser');
     expect(body.apiKeys).toMatchObject([{ name: 'Made in the browser', tags: ['eu', 'paid'] }]);
@@ -72,7 +73,7 @@ describe('the list of keys', () => {
     await makeKey({ name: 'Shop three', externalId: 'listed', enabled: false });
     const { page, close } = await stage.open('/keys?externalId=listed');
     const names = () =>
-      page.getByRole('table').locator('tbody tr[aria-rowindex] td:first-child a').allInnerTexts();
+      page.getByRole('table').locator('tbody tr[aria-rowindex] td a[title]').allInnerTexts();
     await page.getByText('2 keys · 1 disabled or expired key not shown').waitFor();
     await until(async () => (await names()).join() === 'Shop two,Shop one');
     await buttonOf(page, 'Show all').click();
@@ -91,6 +92,48 @@ describe('the list of keys', () => {
     await page.getByText('No key matches').waitFor();
     await buttonOf(page, 'Clear filters').last().click();
     await until(() => new URL(page.url()).search === '');
+    await close();
+  });
+
+  it('changes the selected keys, or all that match, after a dry run', async () => {
+    const ids: string[] = [];
+    for (const name of ['Bulk a', 'Bulk b', 'Bulk c'])
+      ids.push((await makeKey({ name, externalId: 'bulk' })).id);
+    const { page, close, accessibilityFaults } = await stage.open('/keys?externalId=bulk&status=all');
+    for (const name of ['Bulk a', 'Bulk c']) await page.getByLabel(`Select ${name}`).check();
+    await buttonOf(page, 'Change selected…').click();
+    await buttonOf(page, 'Check first').click();
+    await dialogOf(page).getByText('This disables 2 keys').waitFor();
+    expect(await accessibilityFaults()).toEqual([]);
+    await buttonOf(page, 'Disable: 2 keys').click();
+    await dialogOf(page).getByText('2 of 2 keys. Done.').waitFor();
+    await buttonOf(page, 'Close').last().click();
+    const states = async () => {
+      const { body } = await stage.fleet.admin.call(
+        'GET',
+        '/consumer-api-key?externalId=bulk&sort=name&order=asc',
+      );
+      return body.apiKeys.map(({ enabled }: { enabled: boolean }) => enabled);
+    };
+    expect(await states()).toEqual([false, true, false]);
+
+    await buttonOf(page, 'Change all 3 keys that match…').click();
+    await dialogOf(page).getByLabel('Action').selectOption('add-tags');
+    await dialogOf(page).getByLabel('Tags').fill('Wrong!');
+    await buttonOf(page, 'Check first').click();
+    await dialogOf(page)
+      .getByText(/^tags\[0\] must be/)
+      .waitFor();
+    await dialogOf(page).getByLabel('Tags').fill('chosen');
+    await buttonOf(page, 'Check first').click();
+    await dialogOf(page).getByText('This adds the tags to 3 keys.').waitFor();
+    // Another key that matches meanwhile is not changed unseen.
+    await makeKey({ name: 'Bulk d', externalId: 'bulk' });
+    await buttonOf(page, 'Add tags: 3 keys').click();
+    await dialogOf(page).getByRole('alert').waitFor();
+    await buttonOf(page, 'Check first').click();
+    await buttonOf(page, 'Add tags: 4 keys').click();
+    await dialogOf(page).getByText('4 of 4 keys. Done.').waitFor();
     await close();
   });
 

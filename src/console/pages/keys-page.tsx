@@ -1,4 +1,5 @@
 import { KeyRound, Plus, SearchX } from 'lucide-react';
+import { useMemo } from 'react';
 import { useSearchParams } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
 import { useLive } from '../api/live.ts';
@@ -8,6 +9,8 @@ import { DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { EmptyState } from '../components/states/empty-state.tsx';
 import { counted } from '../format/numbers.ts';
+import { BulkBar } from './keys/bulk/bulk-bar.tsx';
+import { useKeySelection } from './keys/bulk/key-selection.tsx';
 import { CreateKeyDialog } from './keys/change/create-key-dialog.tsx';
 import { KEY_COLUMNS } from './keys/list/key-columns.tsx';
 import { type KeyFilter, type KeyListQuery, useKeyFilter } from './keys/list/key-filter.ts';
@@ -37,6 +40,11 @@ export function KeysPage() {
       }),
     { page: ({ apiKeys, total, nextCursor }) => ({ rows: apiKeys, total, nextCursor }), scope: 'keys:read' },
   );
+  const selection = useKeySelection(filter.query);
+  const columns = useMemo(
+    () => (selection.column === undefined ? KEY_COLUMNS : [selection.column, ...KEY_COLUMNS]),
+    [selection.column],
+  );
   const newKey = can('keys:write') && (
     <Button look="primary" onClick={() => create(true)}>
       <Plus aria-hidden="true" />
@@ -56,10 +64,11 @@ export function KeysPage() {
       />
       <KeyFilters filter={filter} />
       <Count shown={list.total} filter={filter} />
+      <BulkBar selection={selection} filter={filter.query} total={list.total} />
       <DataTable
         label="Keys"
         live={list}
-        columns={KEY_COLUMNS}
+        columns={columns}
         rowId={(key) => key.consumerApiKeyId}
         rowHref={(key) => `/keys/${key.consumerApiKeyId}`}
         sort={filter.sort}

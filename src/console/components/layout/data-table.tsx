@@ -28,6 +28,8 @@ export interface Column<Row> {
   readonly align?: 'end';
   /** Shows the header only to screen readers: for a column of buttons or sparklines. */
   readonly hiddenHeader?: boolean;
+  /** Not shown on a phone, where another column says it. */
+  readonly wideOnly?: boolean;
 }
 
 export interface Sort {
@@ -43,6 +45,8 @@ interface DataTableProps<Row> {
   readonly rowId: (row: Row) => string;
   /** The target of a click on a row. The first cell should have a link to it, for the keyboard. */
   readonly rowHref?: (row: Row) => string;
+  /** What a click on a row does where it has no page. The row should have a button that does the same, for the keyboard. */
+  readonly onOpen?: (row: Row) => void;
   readonly sort?: Sort | undefined;
   /** If given, the server sorts; otherwise the table sorts its rows. */
   readonly onSort?: (sort: Sort) => void;
@@ -90,7 +94,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
 }
 
 function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: readonly Row[] }) {
-  const { label, columns, rowHref, hasMore = false, loadMore, total } = props;
+  const { label, columns, rowHref, onOpen, hasMore = false, loadMore, total } = props;
   const { sorted, sort, setSort } = useSortedRows(props);
   const { element, first, last } = useVisibleRows(sorted.length);
   const end = useEndReached(hasMore ? loadMore : undefined);
@@ -118,6 +122,7 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
               columns={columns}
               position={first + offset + 2}
               href={rowHref?.(original)}
+              onOpen={onOpen}
             />
           ))}
           <Spacer rows={sorted.length - 1 - last} columns={columns.length} />
@@ -168,29 +173,37 @@ interface BodyRowProps<Row> {
   /** The row's index in the whole table; the header is 1. */
   readonly position: number;
   readonly href: string | undefined;
+  readonly onOpen: ((row: Row) => void) | undefined;
 }
 
-function BodyRow<Row>({ row, columns, position, href }: BodyRowProps<Row>) {
+function BodyRow<Row>({ row, columns, position, href, onOpen }: BodyRowProps<Row>) {
   const [, navigate] = useLocation();
+  const isLinked = href !== undefined || onOpen !== undefined;
   const open = ({ target }: MouseEvent) => {
     // Links and buttons in the row have their own action, and selected text is meant to be copied.
-    const isOther = (target as Element).closest('a, button, input') !== null;
-    if (href !== undefined && !isOther && getSelection()?.isCollapsed !== false) navigate(href);
+    const isOther = (target as Element).closest('a, button, input, label') !== null;
+    if (isOther || getSelection()?.isCollapsed === false) return;
+    if (href !== undefined) navigate(href);
+    else onOpen?.(row);
   };
   return (
     // The click is for the mouse only: the keyboard uses the link in the row.
     <tr
       aria-rowindex={position}
-      className={classes(styles.row, href !== undefined && styles.linked)}
-      onClick={href === undefined ? undefined : open}
+      className={classes(styles.row, isLinked && styles.linked)}
+      onClick={isLinked ? open : undefined}
     >
-      {columns.map(({ id, cell, align }) => (
-        <td key={id} className={align === 'end' ? styles.end : undefined}>
+      {columns.map(({ id, cell, align, wideOnly = false }) => (
+        <td key={id} className={cellClass(align, wideOnly)}>
           {cell(row)}
         </td>
       ))}
     </tr>
   );
+}
+
+function cellClass(align: 'end' | undefined, wideOnly: boolean): string {
+  return classes(align === 'end' && styles.end, wideOnly && styles.wideOnly);
 }
 
 function compareValues(a: unknown, b: unknown): number {
@@ -205,8 +218,8 @@ interface HeaderCellProps<Row> {
 }
 
 function HeaderCell<Row>({ column, sort, onSort }: HeaderCellProps<Row>) {
-  const { id, header, sortBy, align, hiddenHeader = false } = column;
-  const className = align === 'end' ? styles.end : undefined;
+  const { id, header, sortBy, align, hiddenHeader = false, wideOnly = false } = column;
+  const className = cellClass(align, wideOnly);
   if (sortBy === undefined)
     return (
       <th scope="col" className={className}>

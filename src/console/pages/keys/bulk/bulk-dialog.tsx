@@ -1,0 +1,126 @@
+import { type FormEvent, useState } from 'react';
+import { ManagementFault } from '../../../../client/management-fault.ts';
+import { useScopes } from '../../../api/api-context.tsx';
+import { useChange } from '../../../api/change.ts';
+import { faultSentence } from '../../../api/fault-kind.ts';
+import { Button } from '../../../components/forms/button.tsx';
+import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { Notice } from '../../../components/states/notice.tsx';
+import { counted, formatNumber } from '../../../format/numbers.ts';
+import { reasonHeader } from '../change/key-change.ts';
+import { ReasonField } from '../change/reason-field.tsx';
+import { BulkFields } from './bulk-fields.tsx';
+import { BulkProgress } from './bulk-progress.tsx';
+import {
+  BULK_ACTIONS,
+  type BulkRequest,
+  bulkRequestOf,
+  type ChosenKeys,
+  EMPTY_BULK,
+} from './bulk-request.ts';
+
+interface BulkDialogProps {
+  readonly chosen: ChosenKeys;
+  readonly onClose: () => void;
+}
+
+/** Changes many keys. A dry run says how many they are, and the job begins only if they are still as many. */
+export function BulkDialog({ chosen, onClose }: BulkDialogProps) {
+  const bulk = useBulk(chosen);
+  const { checked, jobId } = bulk;
+  if (jobId !== undefined)
+    return (
+      <Dialog open title="Changing keys" onClose={onClose}>
+        <BulkProgress jobId={jobId} onClose={onClose} />
+      </Dialog>
+    );
+  const { label, sentence } = BULK_ACTIONS[bulk.draft.action];
+  const isDanger = bulk.draft.action === 'delete' || bulk.draft.action === 'disable';
+  return (
+    <Dialog open title="Change many keys" onClose={onClose}>
+      <form onSubmit={checked === undefined ? bulk.check : bulk.start} noValidate>
+        {bulk.error !== undefined && <Notice tone="failed">{sentenceOf(bulk.error)}</Notice>}
+        <BulkFields draft={bulk.draft} onChange={bulk.setDraft} />
+        <ReasonField value={bulk.reason} onChange={bulk.setReason} />
+        {checked !== undefined && (
+          <Notice tone={isDanger ? 'limited' : 'neutral'}>
+            {sentence(counted(checked.total, 'key'))}
+            {checked.notFound > 0 && ` ${counted(checked.notFound, 'key')} of those chosen no longer exist.`}
+          </Notice>
+        )}
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          {checked === undefined ? (
+            <Button look="primary" type="submit" aria-disabled={bulk.isPending}>
+              Check first
+            </Button>
+          ) : (
+            <Button
+              look={isDanger ? 'danger' : 'primary'}
+              type="submit"
+              disabled={checked.total === 0}
+              aria-disabled={bulk.isPending}
+            >
+              {label}: {formatNumber(checked.total)} {checked.total === 1 ? 'key' : 'keys'}
+            </Button>
+          )}
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
+
+interface Checked {
+  readonly total: number;
+  readonly notFound: number;
+}
+
+/** The form, what the dry run found, and the job once it has begun. */
+function useBulk(chosen: ChosenKeys) {
+  const { can } = useScopes();
+  const [draft, setDraft] = useState(() =>
+    can('keys:write') ? EMPTY_BULK : ({ ...EMPTY_BULK, action: 'delete' } as const),
+  );
+  const [reason, setReason] = useState('');
+  const [checked, setChecked] = useState<Checked>();
+  const [jobId, setJobId] = useState<string>();
+  const change = useBulkChange();
+  const check = async (event: FormEvent) => {
+    event.preventDefault();
+    const found = await change.submit({ body: { ...bulkRequestOf(chosen, draft), dryRun: true }, reason });
+    if (found !== undefined && 'dryRun' in found) setChecked(found);
+  };
+  const start = async (event: FormEvent) => {
+    event.preventDefault();
+    if (checked === undefined) return;
+    const body = { ...bulkRequestOf(chosen, draft), expectCount: checked.total };
+    const job = await change.submit({ body, reason });
+    // After a failure it is checked again.
+    if (job === undefined) setChecked(undefined);
+    else if ('jobId' in job) setJobId(job.jobId);
+  };
+  return {
+    ...{ draft, reason, checked, jobId, check, start, setReason, error: change.error },
+    isPending: change.isPending,
+    setDraft: (next: typeof draft) => {
+      setDraft(next);
+      setChecked(undefined);
+      change.reset();
+    },
+  };
+}
+
+function useBulkChange() {
+  return useChange((client, { body, reason }: { body: BulkRequest; reason: string }, key) =>
+    client.POST('/api-keys/bulk', {
+      params: { header: { 'Idempotency-Key': key, ...reasonHeader(reason) } },
+      body,
+    }),
+  );
+}
+
+/** Faults of fields by their names: the form has few. */
+function sentenceOf(error: unknown): string {
+  if (!(error instanceof ManagementFault) || error.fields.length === 0) return faultSentence(error);
+  return error.fields.map(({ field, message }) => `${field} ${message}`).join('. ');
+}
