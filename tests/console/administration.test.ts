@@ -96,7 +96,7 @@ describe('the pages of plans', () => {
     await page.getByLabel('Requests').first().fill('2000');
     await page.getByRole('button', { name: 'Review changes' }).click();
     await page.getByRole('row', { name: 'Limit 1,000 an hour 2,000 an hour' }).waitFor();
-    await page.getByText('0 of 0 requests would have been limited, of 0 of 0 keys; 0 were.').waitFor();
+    await page.getByText('No requests by the 0 keys under this plan.').waitFor();
     await page.getByText('10 a second would have limited more than this').waitFor();
     expect(await accessibilityFaults()).toEqual([]);
 
@@ -195,6 +195,14 @@ describe('the page of usage', () => {
     const other = await stage.open(`/usage${address.search}`);
     await other.page.getByText('4 requests in the last 24 hours: 1 limited, 0 failed.').waitFor();
     await other.page.getByText('The time before had 0 requests.').waitFor();
+    await other.page.getByLabel('Table by').selectOption('');
+    await other.page.getByRole('table', { name: 'usage by time' }).locator('tbody button').first().click();
+    await other.page.getByText(/: 4 requests, 1 limited, 0 failed\.$/).waitFor();
+    const moment = new URL(other.page.url());
+    expect(Object.fromEntries(moment.searchParams)).toMatchObject({ interval: 'hour', rateLimitId: 'seen' });
+    await other.page.goto(moment.href);
+    await other.page.getByText(/: 4 requests, 1 limited, 0 failed\.$/).waitFor();
+    expect(await other.accessibilityFaults()).toEqual([]);
     await other.page.getByRole('button', { name: 'View as table' }).click();
     await other.page.getByRole('region', { name: 'The chart as a table' }).waitFor();
     await other.page.getByRole('button', { name: 'Clear filters' }).click();
@@ -249,14 +257,14 @@ describe('the page of the audit log', () => {
     const { page, close, accessibilityFaults } = await stage.open('/audit');
     await page.getByRole('link', { name: 'audited' }).waitFor();
     expect(await accessibilityFaults()).toEqual([]);
-    await page.getByLabel('To what').fill('audited');
-    await page.getByLabel('To what').press('Enter');
+    await page.getByLabel('Target').fill('audited');
+    await page.getByLabel('Target').press('Enter');
     await page.getByText('1 entry', { exact: true }).waitFor();
     expect(page.url()).toContain('targetId=audited');
     const lines = (await downloaded(page, 'Download CSV')).trim().split('\r\n');
     expect(lines).toHaveLength(2);
     expect(lines[1]).toContain('plan.create');
-    await page.getByLabel('Did what').selectOption('key.delete');
+    await page.getByLabel('Action').selectOption('key.delete');
     await page.getByText('No entry matches').waitFor();
     await page.getByRole('button', { name: 'Clear the filters' }).click();
     await page.getByRole('link', { name: 'audited' }).waitFor();

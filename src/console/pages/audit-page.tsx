@@ -61,6 +61,7 @@ function AuditLog() {
         live={entries}
         columns={columnsOf(change, setShown)}
         rowId={({ auditId }) => auditId}
+        onOpen={setShown}
         hasMore={entries.hasMore}
         loadMore={entries.loadMore}
         total={entries.total}
@@ -163,25 +164,25 @@ function columnsOf(
   onShow: (entry: AuditEntry) => void,
 ): readonly Column<AuditEntry>[] {
   return [
-    { id: 'at', header: 'When', cell: ({ at }) => <RelativeTime at={at} /> },
+    { id: 'at', header: 'Time', cell: ({ at }) => <RelativeTime at={at} /> },
     {
       id: 'actor',
-      header: 'Who',
+      header: 'Actor',
       cell: ({ actor }) => <Actor actor={actor} onFilter={onFilter} />,
     },
     {
       id: 'action',
-      header: 'Did what',
+      header: 'Action',
       cell: (entry) => (
         <button type="button" className={styles.action} onClick={() => onShow(entry)}>
           {actionWords(entry.action)}
         </button>
       ),
     },
-    { id: 'target', header: 'To what', cell: ({ target }) => <Target target={target} /> },
+    { id: 'target', header: 'Target', cell: ({ target }) => <Target target={target} /> },
     {
       id: 'changes',
-      header: 'Difference',
+      header: 'Changes',
       cell: (entry) => <Words text={changesInShort(entry)} />,
     },
     {
@@ -191,7 +192,7 @@ function columnsOf(
     },
     {
       id: 'outcome',
-      header: 'Outcome',
+      header: 'Result',
       cell: ({ outcome }) =>
         outcome === 'success' ? (
           <StatusBadge tone="allowed">Done</StatusBadge>

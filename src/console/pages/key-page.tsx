@@ -39,7 +39,7 @@ export function KeyPage({ params: { consumerApiKeyId = '' } }: KeyPageProps) {
               <KeyWindows apiKey={apiKey} etag={etag} />
             </div>
             <div className={styles.whole}>
-              <KeyUsagePanel keyId={consumerApiKeyId} />
+              <KeyUsagePanel keyId={consumerApiKeyId} isUnused={apiKey.lastUsedAt === null} />
             </div>
             <KeyEndpoints live={live} />
             <KeyCustomers live={live} />

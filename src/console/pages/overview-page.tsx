@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { Link } from 'wouter';
 import { KEY_EVENTS } from '../api/followed.ts';
 import { useLive } from '../api/live.ts';
@@ -14,18 +15,13 @@ import { degradedSentence } from './system/degraded.ts';
 
 /** The state of the gateway: the requests of a day, and the keys that need attention. */
 export function OverviewPage() {
-  const anyKey = useLive(
-    ['any-key'],
-    (client, signal) => client.GET('/consumer-api-key', { params: { query: { limit: 1 } }, signal }),
-    { scope: 'keys:read', follows: KEY_EVENTS },
-  );
-  const isEmpty = anyKey.data?.apiKeys.length === 0;
+  const { isEmpty, steps } = useFirstSteps();
   return (
     <>
       <PageHeader title="Overview" about={`The last 24 hours against the 24 hours before, in ${timeZone}`} />
       <div className={styles.page}>
         <DegradedNotice />
-        {isEmpty && <FirstSteps />}
+        {steps !== undefined && <FirstSteps {...steps} />}
         <OutcomesOfTheDay />
         {!isEmpty && (
           <div className={styles.panels}>
@@ -38,6 +34,28 @@ export function OverviewPage() {
       </div>
     </>
   );
+}
+
+/** A gateway is new until its only key was used. Steps that were shown stay until the page is left, the last one ticked off. */
+function useFirstSteps() {
+  const [wasNew, setWasNew] = useState(false);
+  const { data } = useLive(
+    ['any-key'],
+    (client, signal) =>
+      client.GET('/consumer-api-key', {
+        params: { query: { limit: 2, sort: 'lastUsedAt', order: 'desc', include: 'usage' } },
+        signal,
+      }),
+    { scope: 'keys:read', ...(!wasNew && { follows: KEY_EVENTS }) },
+  );
+  const keys = data?.apiKeys ?? [];
+  const hasRequest = keys.some(({ usage }) => (usage?.totalRequests ?? 0) > 0);
+  const isNew = data !== undefined && keys.length < 2 && !hasRequest;
+  if (isNew && !wasNew) setWasNew(true);
+  return {
+    isEmpty: data !== undefined && keys.length === 0,
+    steps: wasNew ? { hasKey: keys.length > 0, hasRequest } : undefined,
+  };
 }
 
 /** A notice across the page while a part of the gateway is degraded. */

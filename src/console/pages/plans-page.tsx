@@ -135,11 +135,8 @@ function columnsFor(defaultPlanId: string | null): readonly Column<ListedPlan>[]
     {
       id: 'description',
       header: 'Description',
-      cell: ({ description }) => (
-        <bdi className={styles.description} title={description}>
-          {description}
-        </bdi>
-      ),
+      wideOnly: true,
+      cell: ({ description }) => <bdi className={styles.description}>{description}</bdi>,
     },
     {
       id: 'keys',
@@ -155,6 +152,7 @@ function columnsFor(defaultPlanId: string | null): readonly Column<ListedPlan>[]
     {
       id: 'changed',
       header: 'Changed',
+      wideOnly: true,
       sortBy: ({ lastUpdated }) => Date.parse(lastUpdated),
       cell: ({ lastUpdated }) => <RelativeTime at={lastUpdated} />,
     },
@@ -169,7 +167,7 @@ function PlanLimits({ plan }: { readonly plan: ListedPlan }) {
     .filter(Boolean)
     .join(' · ');
   return (
-    <span className={styles.words} title={words}>
+    <span className={styles.words}>
       {words}
       {more !== '' && <span className={styles.more}> · {more}</span>}
     </span>

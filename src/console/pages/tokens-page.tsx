@@ -129,7 +129,7 @@ function columnsOf(options: ColumnOptions): readonly Column<AdminToken>[] {
       id: 'used',
       header: 'Last used',
       sortBy: ({ lastUsedAt }) => (lastUsedAt === null ? undefined : Date.parse(lastUsedAt)),
-      cell: ({ lastUsedAt }) => <RelativeTime at={lastUsedAt} />,
+      cell: ({ lastUsedAt }) => <RelativeTime at={lastUsedAt} missing="Never used" />,
     },
     {
       id: 'state',

@@ -17,7 +17,15 @@ import { RangeTooLarge } from './usage/range-too-large.tsx';
 import styles from './usage/usage.module.css';
 import { UsageChart } from './usage/usage-chart.tsx';
 import { UsageControls } from './usage/usage-controls.tsx';
-import { csvQueryOf, queryOf, readView, spanBefore, spanOf, type UsageView } from './usage/usage-view.ts';
+import {
+  csvQueryOf,
+  momentFields,
+  queryOf,
+  readView,
+  spanBefore,
+  spanOf,
+  type UsageView,
+} from './usage/usage-view.ts';
 
 /** Longer series are polled less often. */
 const SLOW_POLL_MS = 30_000;
@@ -71,6 +79,8 @@ interface UsageProps {
 function Usage({ view, onChange }: UsageProps) {
   const { series, before } = useSeries(view);
   const { error } = series;
+  const mark = (at: number | undefined) =>
+    onChange(at === undefined ? { at: undefined } : momentFields(view, spanOf(view, now()), at));
   if (series.status === 'failed' && error instanceof ManagementFault && error.code === 'range_too_large')
     return <RangeTooLarge fault={error} view={view} onChange={onChange} />;
   return (
@@ -79,13 +89,18 @@ function Usage({ view, onChange }: UsageProps) {
         <LiveState live={series} what="the usage" skeleton={<ChartSkeleton />}>
           {(shown) => (
             <div className={series.status === 'refreshing' ? styles.refreshing : undefined}>
-              <UsageChart series={shown} before={view.isCompared ? before.data : undefined} view={view} />
+              <UsageChart
+                series={shown}
+                before={view.isCompared ? before.data : undefined}
+                view={view}
+                onMark={mark}
+              />
             </div>
           )}
         </LiveState>
       </Panel>
       {view.groupBy === undefined ? (
-        <BucketTable live={series} view={view} />
+        <BucketTable live={series} view={view} onMark={mark} />
       ) : (
         <GroupTable view={view} groupBy={view.groupBy} onChange={onChange} />
       )}
@@ -95,7 +110,7 @@ function Usage({ view, onChange }: UsageProps) {
 
 /** The series of the view and, for a comparison, that of the previous period. */
 function useSeries(view: UsageView) {
-  const { isCompared, groupBy: _, ...rest } = view;
+  const { isCompared, groupBy: _, at: __, ...rest } = view;
   const isLong = view.interval === 'hour' && view.range !== '24h';
   const options = { scope: 'usage:read', ...(isLong && { pollMs: SLOW_POLL_MS }) } as const;
   const series = useLive(

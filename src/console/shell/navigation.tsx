@@ -1,6 +1,7 @@
-import { Keyboard, LogOut, PanelLeftClose, PanelLeftOpen, Search } from 'lucide-react';
+import { Keyboard, LogOut, PanelLeftClose, PanelLeftOpen, Search, TriangleAlert } from 'lucide-react';
 import { Link, useRoute } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
+import { classes } from '../components/layout/classes.ts';
 import { counted } from '../format/numbers.ts';
 import iconUrl from '../icon.svg';
 import { NAVIGATION, type NavigationEntry } from '../routes.tsx';
@@ -43,11 +44,24 @@ export function Navigation({ folded, onFold, onFind, onHelp, onToken }: Navigati
           </ul>
         </nav>
         <div className={styles.spacer} />
-        <button type="button" className={styles.person} onClick={onToken} title="What this token may do">
-          <bdi className={styles.name}>{whoami.type === 'root' ? 'Root token' : whoami.name}</bdi>
-          {counted(whoami.scopes.length, 'scope')} · Tollgate {whoami.version}
+        <button
+          type="button"
+          className={classes(styles.person, whoami.type === 'root' && styles.ofRoot)}
+          onClick={onToken}
+          title="What this token may do"
+        >
+          {whoami.type === 'root' && <TriangleAlert className={styles.root} aria-hidden="true" />}
+          <span className={styles.word}>
+            <bdi className={styles.name}>{whoami.type === 'root' ? 'Root token' : whoami.name}</bdi>
+            {counted(whoami.scopes.length, 'scope')} · Tollgate {whoami.version}
+          </span>
         </button>
-        <button type="button" className={styles.link} onClick={onHelp} title="Keyboard shortcuts">
+        <button
+          type="button"
+          className={classes(styles.link, styles.keyboard)}
+          onClick={onHelp}
+          title="Keyboard shortcuts"
+        >
           <Keyboard aria-hidden="true" />
           <span className={styles.word}>Keyboard shortcuts</span>
         </button>

@@ -15,13 +15,14 @@ import { Notice } from '../components/states/notice.tsx';
 import { Navigation } from './navigation.tsx';
 import styles from './shell.module.css';
 import { ShortcutHelp } from './shortcut-help.tsx';
-import { TokenDialog } from './token-dialog.tsx';
+import { ROOT_WARNING, TokenDialog } from './token-dialog.tsx';
 import { useShortcuts } from './use-shortcuts.ts';
 
 const CommandPalette = lazy(() =>
   import('./command-palette.tsx').then((file) => ({ default: file.CommandPalette })),
 );
 
+const ROOT_SEEN_KEY = 'tollgate.root-notice-seen';
 const FOLDED_KEY = 'tollgate.navigation-folded';
 
 /** The frame of every page: the navigation at the left, and the warning of a root token at the top. */
@@ -40,6 +41,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
   const openToken = useCallback(() => setOpened('token'), []);
   const close = useCallback(() => setOpened(undefined), []);
   useShortcuts({ openPalette, openHelp });
+  const isRootNoticeShown = useFirstView();
   return (
     <div className={classes(styles.shell, folded && styles.folded)}>
       <a className={styles.skip} href="#main">
@@ -54,12 +56,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
       />
       <main id="main" className={styles.main} tabIndex={-1} ref={useFocusOnNewPage()}>
         <div>
-          {whoami.type === 'root' && (
-            <Notice tone="limited">
-              You are signed in with the root token. It may do everything and can't be limited: keep it for
-              emergencies, and use an admin token from day to day.
-            </Notice>
-          )}
+          {whoami.type === 'root' && isRootNoticeShown && <Notice tone="limited">{ROOT_WARNING}</Notice>}
           {children}
         </div>
       </main>
@@ -72,6 +69,18 @@ export function Shell({ children }: { readonly children: ReactNode }) {
       {opened === 'help' && <ShortcutHelp onClose={close} />}
     </div>
   );
+}
+
+/** True until the first navigation, and never again in this browser. After that an icon in the navigation says it. */
+function useFirstView(): boolean {
+  const [location] = useLocation();
+  const [first] = useState(location);
+  const [isSeen, setSeen] = useState(() => localStorage.getItem(ROOT_SEEN_KEY) === 'true');
+  useEffect(() => {
+    localStorage.setItem(ROOT_SEEN_KEY, 'true');
+    if (location !== first) setSeen(true);
+  }, [location, first]);
+  return !isSeen;
 }
 
 /** Focuses the content after a navigation, for the keyboard and for screen readers. */

@@ -1,14 +1,19 @@
 import { useApi } from '../api/api-context.tsx';
 import { Dialog } from '../components/layout/dialog.tsx';
 import { Facts } from '../components/layout/facts.tsx';
+import { Notice } from '../components/states/notice.tsx';
 import { RelativeTime } from '../components/text/relative-time.tsx';
 import styles from './shell.module.css';
+
+export const ROOT_WARNING =
+  "You are signed in with the root token. It may do everything and can't be limited: keep it for emergencies, and use an admin token from day to day.";
 
 /** The scopes and restrictions of the token that is signed in. */
 export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
   const { type, name, adminTokenId, scopes, onlyTags, expiresAt } = useApi().whoami;
   return (
     <Dialog open onClose={onClose} title={type === 'root' ? 'Root token' : name}>
+      {type === 'root' && <Notice tone="limited">{ROOT_WARNING}</Notice>}
       <Facts
         facts={[
           ...(adminTokenId === null ? [] : [['Id', <code key="id">{adminTokenId}</code>] as const]),

@@ -15,9 +15,14 @@ export interface ChartCanvas {
   readonly dispose: () => void;
 }
 
-/** Draws charts into `element`, in the colours of the stylesheet. Redraws when the size or the colour scheme changes. */
-export function createChartCanvas(element: HTMLElement): ChartCanvas {
+/** Draws charts into `element`, in the colours of the stylesheet. A click on a bucket is passed to `onSelect`. Redraws when the size or the colour scheme changes. */
+export function createChartCanvas(element: HTMLElement, onSelect: (index: number) => void): ChartCanvas {
   const chart = init(element, null, { renderer: 'canvas' });
+  chart.getZr().on('click', ({ offsetX, offsetY }) => {
+    if (!chart.containPixel('grid', [offsetX, offsetY])) return;
+    const [index] = chart.convertFromPixel({ seriesIndex: 0 }, [offsetX, offsetY]) ?? [];
+    if (index !== undefined) onSelect(index);
+  });
   let drawn: ChartData | undefined;
   const draw = (data: ChartData) => {
     drawn = data;
@@ -113,9 +118,11 @@ function seriesOption({ name, tone, values }: ChartSeries, data: ChartData, colo
     type: 'bar',
     name,
     stack: 'outcomes',
-    data: values.map((value, index) =>
-      isComplete(data, index) ? value : { value, itemStyle: { opacity: INCOMPLETE_OPACITY } },
-    ),
+    data: values.map((value, index) => {
+      const mark = index === data.marked && { borderColor: colour('--text'), borderWidth: 1.5 };
+      const light = !isComplete(data, index) && { opacity: INCOMPLETE_OPACITY };
+      return mark || light ? { value, itemStyle: { ...mark, ...light } } : value;
+    }),
     barMaxWidth: 28,
     barCategoryGap: '25%',
     itemStyle: { color },

@@ -14,6 +14,8 @@ export interface ChartData {
   readonly series: readonly ChartSeries[];
   /** Buckets that end after this instant may still grow; they are drawn lighter. */
   readonly completeUntil?: number | undefined;
+  /** The index of a bucket that is pointed out. */
+  readonly marked?: number | undefined;
   /** `time`: labels are hours; `date`: days. */
   readonly labels: 'time' | 'date';
   /** The IANA time zone of the labels; by default the browser's. */

@@ -13,10 +13,12 @@ interface ChartProps {
   /** The content of the chart as a sentence: "4,120 requests, 312 of them limited, in the last 24 hours". */
   readonly sentence: string;
   readonly foot?: ReactNode;
+  /** What a click on a bucket does. The page offers the same for the keyboard. */
+  readonly onSelect?: (start: number) => void;
 }
 
 /** A chart of time buckets with stacked bars of outcomes. The same numbers are available as a table. */
-export function Chart({ data, sentence, foot }: ChartProps) {
+export function Chart({ data, sentence, foot, onSelect }: ChartProps) {
   const [asTable, setAsTable] = useState(false);
   return (
     <figure className={styles.figure}>
@@ -31,7 +33,7 @@ export function Chart({ data, sentence, foot }: ChartProps) {
           ))}
         </ul>
       </div>
-      {asTable ? <ChartTable data={data} /> : <Canvas data={data} />}
+      {asTable ? <ChartTable data={data} /> : <Canvas data={data} onSelect={onSelect} />}
       <div className={styles.foot}>
         <span>
           Times are in {data.timeZone ?? localTimeZone}. {foot}
@@ -45,15 +47,22 @@ export function Chart({ data, sentence, foot }: ChartProps) {
 }
 
 /** Drawn by ECharts, which is loaded with the first chart. */
-function Canvas({ data }: { readonly data: ChartData }) {
+function Canvas({ data, onSelect }: Pick<ChartProps, 'data'> & { onSelect: ChartProps['onSelect'] }) {
   const element = useRef<HTMLDivElement>(null);
   const [canvas, setCanvas] = useState<ChartCanvas>();
+  const select = useRef<(index: number) => void>(undefined);
+  useEffect(() => {
+    select.current = (index) => {
+      const start = data.starts[index];
+      if (start !== undefined) onSelect?.(start);
+    };
+  });
   useEffect(() => {
     let made: ChartCanvas | undefined;
     let isGone = false;
     void import('./chart-canvas.ts').then(({ createChartCanvas }) => {
       if (isGone || element.current === null) return;
-      made = createChartCanvas(element.current);
+      made = createChartCanvas(element.current, (index) => select.current?.(index));
       setCanvas(made);
     });
     return () => {

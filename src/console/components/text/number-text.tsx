@@ -2,13 +2,13 @@ import { formatNumber, formatShort } from '../../format/numbers.ts';
 
 interface NumberProps {
   readonly value: number | null | undefined;
-  /** "12.3K", with the exact number on hover. */
+  /** "1.2M", with the exact number on hover. */
   readonly short?: boolean;
 }
 
 /** A number in the reader's locale; a dash if there is none. */
 export function NumberText({ value, short = false }: NumberProps) {
   if (value === null || value === undefined) return <>–</>;
-  if (!short || Math.abs(value) < 10_000) return <>{formatNumber(value)}</>;
+  if (!short) return <>{formatNumber(value)}</>;
   return <span title={formatNumber(value)}>{formatShort(value)}</span>;
 }

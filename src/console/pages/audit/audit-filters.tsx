@@ -16,13 +16,13 @@ export function AuditFilters({ filter, onChange, isFiltered }: AuditFiltersProps
     <search className={styles.filters}>
       <ActionFilter value={filter.action} onChange={(action) => onChange({ action })} />
       <IdFilter
-        label="Who"
+        label="Actor"
         placeholder="root, or adm_…"
         value={filter.actorId}
         onChange={(actorId) => onChange({ actorId })}
       />
       <IdFilter
-        label="To what"
+        label="Target"
         placeholder="id of a key, plan or token"
         value={filter.targetId}
         onChange={(targetId) => onChange({ targetId })}
@@ -62,9 +62,9 @@ interface ActionFilterProps {
 
 function ActionFilter({ value, onChange }: ActionFilterProps) {
   return (
-    <Filter label="Did what" wide>
+    <Filter label="Action" wide>
       <Select value={value} onChange={(event) => onChange(event.target.value as AuditAction | '')}>
-        <option value="">anything</option>
+        <option value="">Any action</option>
         {Object.entries(ACTION_WORDS).map(([action, words]) => (
           <option key={action} value={action}>
             {words}

@@ -1,5 +1,6 @@
 import type { components } from '../../../client/management-api.ts';
 import type { Scope } from '../../api/api-context.tsx';
+import { formatNumber } from '../../format/numbers.ts';
 
 export type AuditEntry = components['schemas']['AuditEntry'];
 export type AuditAction = AuditEntry['action'];
@@ -70,20 +71,33 @@ export function targetPage({ type, id }: AuditEntry['target']): TargetPage | und
 export function valueWords(value: unknown): string {
   if (value === undefined || value === null || value === '') return 'none';
   if (typeof value === 'string') return value;
+  if (typeof value === 'number') return formatNumber(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (Array.isArray(value) && value.every((each) => typeof each === 'string'))
     return value.length === 0 ? 'none' : value.join(', ');
   return JSON.stringify(value);
 }
 
-/** "limit: 1000 → 2000", or "name: Mobile app" for a new record. Of several fields, the first one and the number of the others. */
+/** "limit: 1000 → 2000", or "rateLimitId: gold" for a new record. Of several fields, the most telling one and the number of all. */
 export function changesInShort({ changes }: AuditEntry): string {
   const fields = Object.entries(changes);
-  const [first] = fields;
+  const [first] = fields.toSorted((a, b) => rankOf(a) - rankOf(b));
   if (first === undefined) return '';
   const [field, { from, to }] = first;
   const value =
     from === null || from === undefined ? valueWords(to) : `${valueWords(from)} → ${valueWords(to)}`;
-  const more = fields.length > 1 ? ` and ${fields.length - 1} more` : '';
+  const more = fields.length > 1 ? ` · ${fields.length} fields` : '';
   return `${field}: ${value}${more}`;
+}
+
+/** What decides most about a record comes first, and what names it, which the target says already, last. */
+const MOST_TELLING = ['enabled', 'limit', 'rateLimitId', 'scopes', 'overrides', 'expiresAt', 'url', 'events'];
+const LEAST_TELLING = ['name', 'description', 'createdAt', 'lastUpdated'];
+
+function rankOf([field, { from, to }]: readonly [string, AuditEntry['changes'][string]]): number {
+  // As every new record is.
+  if (field === 'enabled' && to === true && (from === null || from === undefined)) return 1;
+  const telling = MOST_TELLING.indexOf(field);
+  if (telling !== -1) return telling - MOST_TELLING.length;
+  return LEAST_TELLING.includes(field) ? 1 : 0;
 }

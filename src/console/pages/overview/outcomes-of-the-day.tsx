@@ -41,7 +41,14 @@ function Day({ series }: { readonly series: UsageSeries }) {
   return (
     <>
       <Tiles day={day} />
-      <Panel title="Requests by outcome" about="Hour by hour">
+      <Panel
+        title="Requests by outcome"
+        about={
+          day.totalBefore.requests === 0
+            ? 'Hour by hour. There were no requests the day before.'
+            : 'Hour by hour'
+        }
+      >
         <Chart data={data} sentence={sentence(day)} foot="The hour that runs is drawn lighter." />
       </Panel>
     </>
@@ -49,13 +56,14 @@ function Day({ series }: { readonly series: UsageSeries }) {
 }
 
 function Tiles({ day: { total, totalBefore } }: { readonly day: DayOfOutcomes }) {
+  const before = totalBefore.requests === 0 ? undefined : totalBefore;
   return (
     <div className={styles.tiles}>
       <StatTile
         name="Requests"
         icon={ChartColumn}
         value={total.requests}
-        before={totalBefore.requests}
+        before={before?.requests}
         href="/usage"
       >
         <NumberText value={total.requests} short />
@@ -65,7 +73,7 @@ function Tiles({ day: { total, totalBefore } }: { readonly day: DayOfOutcomes })
         icon={OctagonPause}
         tone="limited"
         value={total.limited}
-        before={totalBefore.limited}
+        before={before?.limited}
         href="/usage?groupBy=key"
       >
         <NumberText value={total.limited} short />
@@ -75,7 +83,7 @@ function Tiles({ day: { total, totalBefore } }: { readonly day: DayOfOutcomes })
         icon={CircleX}
         tone="failed"
         value={total.failed}
-        before={totalBefore.failed}
+        before={before?.failed}
         href="/usage?groupBy=key"
       >
         <NumberText value={total.failed} short />
@@ -84,7 +92,7 @@ function Tiles({ day: { total, totalBefore } }: { readonly day: DayOfOutcomes })
         name="Response time"
         icon={Timer}
         value={total.averageResponseTimeMs}
-        before={totalBefore.averageResponseTimeMs}
+        before={before?.averageResponseTimeMs}
         href="/usage"
       >
         {formatNumber(Math.round(total.averageResponseTimeMs * 10) / 10)}

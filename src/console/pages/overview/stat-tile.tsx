@@ -10,8 +10,8 @@ interface StatTileProps {
   readonly icon: LucideIcon;
   readonly tone?: 'allowed' | 'limited' | 'failed';
   readonly value: number;
-  /** The value of the previous period. */
-  readonly before: number;
+  /** The value of the previous period; undefined if it had no requests at all. */
+  readonly before: number | undefined;
   readonly children: ReactNode;
   readonly href: string;
 }
@@ -25,7 +25,7 @@ export function StatTile({ name, icon: Icon, tone, value, before, children, href
         {name}
       </span>
       <span className={styles.figure}>{children}</span>
-      <span className={styles.change}>{changeSentence(value, before)}</span>
+      {before !== undefined && <span className={styles.change}>{changeSentence(value, before)}</span>}
     </Link>
   );
 }

@@ -81,7 +81,11 @@ const COLUMNS: readonly Column<ListedKey>[] = [
   },
   { id: 'hint', header: 'Secret', cell: ({ secretHint }) => <code>{secretHint}</code> },
   { id: 'status', header: 'Status', cell: (key) => <KeyStatus apiKey={key} /> },
-  { id: 'used', header: 'Last used', cell: ({ lastUsedAt }) => <RelativeTime at={lastUsedAt} /> },
+  {
+    id: 'used',
+    header: 'Last used',
+    cell: ({ lastUsedAt }) => <RelativeTime at={lastUsedAt} missing="Never used" />,
+  },
 ];
 
 function KeyStatus({ apiKey }: { readonly apiKey: ListedKey }) {

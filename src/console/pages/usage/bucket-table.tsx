@@ -6,6 +6,7 @@ import { bucketName } from '../../components/charts/bucket-name.ts';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { outcomeColumns } from './outcome-columns.tsx';
+import styles from './usage.module.css';
 import type { UsageView } from './usage-view.ts';
 
 interface BucketRow extends Outcomes {
@@ -15,10 +16,11 @@ interface BucketRow extends Outcomes {
 interface BucketTableProps {
   readonly live: Live<UsageSeries>;
   readonly view: UsageView;
+  readonly onMark: (start: number) => void;
 }
 
 /** The buckets that have requests, latest first. */
-export function BucketTable({ live, view }: BucketTableProps) {
+export function BucketTable({ live, view, onMark }: BucketTableProps) {
   const rows = useMemo(
     () =>
       live.data?.rows
@@ -33,7 +35,11 @@ export function BucketTable({ live, view }: BucketTableProps) {
       id: 'start',
       header: 'From',
       sortBy: ({ start }) => start,
-      cell: ({ start }) => bucketName(start, labels, zone),
+      cell: ({ start }) => (
+        <button type="button" className={styles.moment} onClick={() => onMark(start)}>
+          {bucketName(start, labels, zone)}
+        </button>
+      ),
     },
     ...outcomeColumns<BucketRow>(),
   ];
@@ -43,6 +49,7 @@ export function BucketTable({ live, view }: BucketTableProps) {
       live={{ ...live, data: rows }}
       columns={columns}
       rowId={({ start }) => String(start)}
+      onOpen={({ start }) => onMark(start)}
       empty={<EmptyState title="No requests in this time" />}
     />
   );

@@ -1,10 +1,14 @@
 import { useMemo } from 'react';
-import { sumOf } from '../../api/outcome-counts.ts';
+import { type Outcomes, sumOf } from '../../api/outcome-counts.ts';
 import type { UsageSeries } from '../../api/read-usage-series.ts';
+import { bucketName } from '../../components/charts/bucket-name.ts';
 import { Chart } from '../../components/charts/chart.tsx';
 import type { ChartData } from '../../components/charts/chart-data.ts';
+import { Button } from '../../components/forms/button.tsx';
+import { CopyButton } from '../../components/forms/copy-button.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
-import { formatNumber } from '../../format/numbers.ts';
+import { Notice } from '../../components/states/notice.tsx';
+import { counted, formatNumber } from '../../format/numbers.ts';
 import { bucketsOf } from './buckets.ts';
 import { outcomeSentence, outcomeSeries } from './outcome-chart.ts';
 import { OutcomeFigures } from './outcome-figures.tsx';
@@ -15,16 +19,19 @@ interface UsageChartProps {
   /** The series of the previous period, for the comparison. */
   readonly before: UsageSeries | undefined;
   readonly view: UsageView;
+  /** Points out the bucket that begins then; undefined: none. */
+  readonly onMark: (start: number | undefined) => void;
 }
 
 /** The figures of a span, and its buckets as a chart. */
-export function UsageChart({ series, before, view }: UsageChartProps) {
-  const { interval } = view;
+export function UsageChart({ series, before, view, onMark }: UsageChartProps) {
+  const { interval, at } = view;
   const { starts, outcomes } = useMemo(() => bucketsOf(series, interval), [series, interval]);
   const outcomesBefore = useMemo(
     () => (before === undefined ? undefined : bucketsOf(before, interval).outcomes),
     [before, interval],
   );
+  const marked = at === undefined ? -1 : starts.findLastIndex((start) => start <= at);
   const data = useMemo((): ChartData => {
     const dashed = outcomesBefore && {
       name: 'All, the time before',
@@ -37,8 +44,9 @@ export function UsageChart({ series, before, view }: UsageChartProps) {
       completeUntil: Date.parse(series.completeUntil),
       labels: interval === 'hour' ? 'time' : 'date',
       timeZone: series.timeZone,
+      ...(marked >= 0 && { marked }),
     };
-  }, [starts, outcomes, outcomesBefore, series.completeUntil, series.timeZone, interval]);
+  }, [starts, outcomes, outcomesBefore, series.completeUntil, series.timeZone, interval, marked]);
   const total = sumOf(outcomes);
   const totalBefore = outcomesBefore && sumOf(outcomesBefore);
   if (total.requests === 0 && (totalBefore?.requests ?? 0) === 0)
@@ -52,8 +60,10 @@ export function UsageChart({ series, before, view }: UsageChartProps) {
   return (
     <>
       <OutcomeFigures total={total} before={totalBefore} />
+      {marked >= 0 && <Moment data={data} outcomes={outcomes[marked]} onClear={() => onMark(undefined)} />}
       <Chart
         data={data}
+        onSelect={onMark}
         sentence={outcomeSentence(total, when(view))}
         foot={
           view.isCompared && totalBefore !== undefined
@@ -62,6 +72,34 @@ export function UsageChart({ series, before, view }: UsageChartProps) {
         }
       />
     </>
+  );
+}
+
+interface MomentProps {
+  readonly data: ChartData;
+  readonly outcomes: Outcomes | undefined;
+  readonly onClear: () => void;
+}
+
+/** The bucket that the address points out. */
+function Moment({ data: { starts, marked = 0, labels, timeZone }, outcomes, onClear }: MomentProps) {
+  if (outcomes === undefined) return null;
+  const { requests, limited, failed } = outcomes;
+  return (
+    <Notice
+      tone="neutral"
+      action={
+        <>
+          <CopyButton text={window.location.href} what="link" />
+          <Button small look="quiet" onClick={onClear}>
+            Clear
+          </Button>
+        </>
+      }
+    >
+      {bucketName(starts[marked] ?? 0, labels, timeZone)}: {counted(requests, 'request')},{' '}
+      {formatNumber(limited)} limited, {formatNumber(failed)} failed.
+    </Notice>
   );
 }
 

@@ -1,6 +1,6 @@
 import { instantText } from '../../api/instant-text.ts';
 import type { UsageQuery } from '../../api/read-usage-series.ts';
-import { DATE, dateStart, utcDateStart } from '../../format/date-text.ts';
+import { DATE, dateStart, dateText, utcDateStart } from '../../format/date-text.ts';
 import type { Interval } from './buckets.ts';
 
 /** The length of a range. */
@@ -51,10 +51,13 @@ export interface UsageView {
   readonly isCompared: boolean;
   readonly isUtc: boolean;
   readonly filters: Readonly<Partial<Record<Filter, string>>>;
+  /** An instant in the bucket that the view points out. */
+  readonly at?: number;
 }
 
 /** Reads the URL. Unknown values are ignored. */
 export function readView(params: URLSearchParams): UsageView {
+  const at = Date.parse(params.get('at') ?? '');
   const [first, last] = [params.get('from') ?? '', params.get('to') ?? ''];
   const dates = DATE.test(first) && DATE.test(last) && first <= last ? { first, last } : undefined;
   const named = oneOf(Object.keys(RANGES) as RangeName[], params.get('range'));
@@ -70,7 +73,20 @@ export function readView(params: URLSearchParams): UsageView {
     filters: Object.fromEntries(
       FILTERS.flatMap((name) => (params.get(name) ? [[name, params.get(name)]] : [])),
     ),
+    ...(!Number.isNaN(at) && { at }),
   };
+}
+
+/** The fields of an address that shows the same buckets at any later time, and points one of them out. */
+export function momentFields(
+  view: UsageView,
+  { from, to }: Span,
+  at: number,
+): Readonly<Record<string, string>> {
+  const textOf = (instant: number) =>
+    view.isUtc ? new Date(instant).toISOString().slice(0, 10) : dateText(instant);
+  const { first, last } = view.dates ?? { first: textOf(from), last: textOf(to - 1) };
+  return { range: '', from: first, to: last, interval: view.interval, at: instantText(at) };
 }
 
 function oneOf<T extends string>(all: readonly T[], text: string | null): T | undefined {

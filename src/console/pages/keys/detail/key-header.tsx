@@ -114,10 +114,22 @@ function About({ apiKey }: { readonly apiKey: KeyDetail }) {
         </span>
       )}
       <span>
-        Last used <RelativeTime at={lastUsedAt} />
+        {lastUsedAt === null ? (
+          'Never used'
+        ) : (
+          <>
+            Last used <RelativeTime at={lastUsedAt} />
+          </>
+        )}
       </span>
       <span>
-        Expires <RelativeTime at={expiresAt} />
+        {expiresAt === null ? (
+          'Never expires'
+        ) : (
+          <>
+            Expires <RelativeTime at={expiresAt} />
+          </>
+        )}
       </span>
       <span>
         Created <RelativeTime at={createdAt} />

@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import { useSearchParams } from 'wouter';
+import { useConsumerAddress } from '../../../api/consumer-address.ts';
 import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
 import { jsonSeries, type UsageSeries } from '../../../api/read-usage-series.ts';
@@ -9,6 +10,7 @@ import { Select } from '../../../components/forms/field.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import { LiveState } from '../../../components/states/live-state.tsx';
 import { Skeleton } from '../../../components/states/skeleton.tsx';
+import { CommandLines, firstRequestLines } from '../../../components/text/command-lines.tsx';
 import { timeZone } from '../../../format/exact-time.ts';
 import { now } from '../../../format/now.ts';
 import { counted, formatNumber } from '../../../format/numbers.ts';
@@ -24,8 +26,14 @@ const RANGES = [
 ] as const;
 type Range = (typeof RANGES)[number];
 
+interface KeyUsagePanelProps {
+  readonly keyId: string;
+  /** Instead of an empty chart it shows how to make the first request. */
+  readonly isUnused?: boolean;
+}
+
 /** The requests of a key over time, by outcome. */
-export function KeyUsagePanel({ keyId }: { readonly keyId: string }) {
+export function KeyUsagePanel({ keyId, isUnused = false }: KeyUsagePanelProps) {
   const [params, setParams] = useSearchParams();
   const range = RANGES.find(({ value }) => value === params.get('range')) ?? RANGES[0];
   const live = useLive(
@@ -67,9 +75,24 @@ export function KeyUsagePanel({ keyId }: { readonly keyId: string }) {
       }
     >
       <LiveState live={live} what="the usage" skeleton={<Skeleton />}>
-        {(series) => <SeriesChart series={series} range={range} />}
+        {(series) =>
+          isUnused && series.rows.every(({ requests }) => requests === 0) ? (
+            <FirstRequest />
+          ) : (
+            <SeriesChart series={series} range={range} />
+          )
+        }
       </LiveState>
     </Panel>
+  );
+}
+
+function FirstRequest() {
+  return (
+    <>
+      <p>No request has used this key yet. These lines make the first one:</p>
+      <CommandLines lines={firstRequestLines(useConsumerAddress())} what="curl lines" />
+    </>
   );
 }
 

@@ -4,7 +4,7 @@ import { WindowBar } from '../../../components/charts/window-bar.tsx';
 import type { Column } from '../../../components/layout/data-table.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { useNow } from '../../../components/text/use-now.ts';
-import { formatNumber } from '../../../format/numbers.ts';
+import { formatNumber, formatShort } from '../../../format/numbers.ts';
 import { type ListedKey, quotaOf, tightestLimit } from '../key-model.ts';
 import { KeyStateBadge, keyState } from '../key-state.tsx';
 import { useKeyActivity } from './key-activity.ts';
@@ -16,27 +16,36 @@ export const KEY_COLUMNS: readonly Column<ListedKey>[] = [
   {
     id: 'plan',
     header: 'Plan',
+    wideOnly: true,
     cell: ({ rateLimitId }) => rateLimitId ?? <span className={styles.faint}>default</span>,
   },
-  { id: 'window', header: 'Tightest window', cell: ({ limits }) => <WindowCell limits={limits ?? []} /> },
+  {
+    id: 'window',
+    header: 'Tightest window',
+    wideOnly: true,
+    cell: ({ limits }) => <WindowCell limits={limits ?? []} />,
+  },
   {
     id: 'activity',
     header: 'Last 24 hours',
+    wideOnly: true,
     cell: ({ consumerApiKeyId }) => <ActivityCell keyId={consumerApiKeyId} />,
   },
   {
     id: 'lastUsedAt',
     header: 'Last used',
+    wideOnly: true,
     sortBy: ({ lastUsedAt }) => lastUsedAt,
-    cell: ({ lastUsedAt }) => <RelativeTime at={lastUsedAt} />,
+    cell: ({ lastUsedAt }) => <RelativeTime at={lastUsedAt} missing="Never used" />,
   },
   {
     id: 'expiresAt',
     header: 'Expires',
+    wideOnly: true,
     sortBy: ({ expiresAt }) => expiresAt,
     cell: ({ expiresAt }) => <RelativeTime at={expiresAt} />,
   },
-  { id: 'tags', header: 'Tags', cell: ({ tags }) => <Tags tags={tags} /> },
+  { id: 'tags', header: 'Tags', wideOnly: true, cell: ({ tags }) => <Tags tags={tags} /> },
 ];
 
 function NameCell({ apiKey }: { readonly apiKey: ListedKey }) {
@@ -49,6 +58,24 @@ function NameCell({ apiKey }: { readonly apiKey: ListedKey }) {
       </Link>
       {apiKey.secretHint !== null && <code className={styles.hint}>{apiKey.secretHint}</code>}
       {state.name !== 'active' && <KeyStateBadge state={state} />}
+      <SecondLine apiKey={apiKey} />
+    </span>
+  );
+}
+
+/** What the other columns say, on a phone. */
+function SecondLine({ apiKey: { rateLimitId, limits, lastUsedAt } }: { readonly apiKey: ListedKey }) {
+  const tightest = tightestLimit(limits ?? []);
+  return (
+    <span className={styles.second}>
+      {rateLimitId ?? 'Default plan'}
+      {tightest !== undefined && tightest.used !== null && (
+        <>
+          {' '}
+          · {formatShort(tightest.used)} / {formatShort(quotaOf(tightest))}
+        </>
+      )}{' '}
+      · <RelativeTime at={lastUsedAt} missing="Never used" />
     </span>
   );
 }

@@ -40,7 +40,7 @@ export function PreviewPanel({ rateLimitId, from, to }: PreviewPanelProps) {
   });
   if (!isReadable) return null;
   return (
-    <section aria-label="The last 28 days under this change">
+    <section className={styles.past} aria-label="The last 28 days under this change">
       <h3>The last 28 days under this change</h3>
       {error !== null && <Notice tone="neutral">{faultSentence(error)}</Notice>}
       {error === null && data === undefined && <p className={styles.none}>Comparing…</p>}
@@ -54,8 +54,9 @@ function PreviewFigures({ preview }: { readonly preview: Preview }) {
   return (
     <>
       <p>
-        {formatNumber(wouldBeLimited)} of {counted(requests, 'request')} would have been limited, of{' '}
-        {formatNumber(keysWouldBeLimited)} of {counted(keys, 'key')}; {formatNumber(wasLimited)} were.
+        {requests === 0
+          ? `No requests by the ${counted(keys, 'key')} under this plan.`
+          : `${formatNumber(wouldBeLimited)} of ${counted(requests, 'request')} would have been limited; ${formatNumber(wasLimited)} were. It concerns ${formatNumber(keysWouldBeLimited)} of ${counted(keys, 'key')}.`}
         {preview.costsIgnored && ' Costs are left out: each request counts as 1.'}
       </p>
       <Caveats limits={preview.limits} />
