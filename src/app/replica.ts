@@ -77,7 +77,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     settings.configFile === null ? undefined : await configurationIn(settings.configFile, settings.pathCase);
   const stores = await wireStores(context, vault);
   const changes = wireChanges(context, stores);
-  const { usage, streams, delivering, ...tasks } = wireRecordTasks(context, {
+  const { usage, streams, thresholds, delivering, ...tasks } = wireRecordTasks(context, {
     ...{ ...secrets, stores, changes, desired },
   });
   const { records, readiness } = stores;
@@ -86,7 +86,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   const shared = { ...wireRequestParts(context, redactor), usage, changes };
   const connectionLimits = limitClients(context);
   const proxied = await wireProxy(context, {
-    ...{ ...shared, ...stores, keys, redactor },
+    ...{ ...shared, ...stores, keys, redactor, thresholds },
     maxUpgrades: connectionLimits.upgrades,
   });
   const authorize = await authorizePort(context, { ...shared, ...proxied });

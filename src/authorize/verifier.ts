@@ -78,7 +78,7 @@ export class Verifier implements KeyVerifier {
     const { decision } = this.#options;
     const options = {
       ...{ ...decision, keys, failedCredentials: this.#failedCredentials, crossOrigin: this.#crossOrigin },
-      limiter: isCounted ? decision.limiter : uncounted(decision.limiter),
+      ...(!isCounted && { limiter: uncounted(decision.limiter), thresholds: undefined }),
     };
     const decide = [authenticate(options), limit(options)];
     return isCounted

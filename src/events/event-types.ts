@@ -99,6 +99,26 @@ export const EVENT_TYPES = {
   },
   'tollgate.limit.reset': keyChange('Counters of a key were set to zero.'),
   'tollgate.limit.granted': keyChange('A key was granted additional units.'),
+  'tollgate.limit.threshold': {
+    subject: 'consumerApiKeyId',
+    when: 'A window of at least a minute passes one of EVENTS_THRESHOLDS, by default 80 % and 100 % of its limit.',
+    scope: 'keys:read',
+    data: dataOf(
+      {
+        limitId: TEXT,
+        threshold: { ...COUNT, description: 'Percent of the limit.' },
+        limit: COUNT,
+        used: { ...COUNT, description: 'Units counted in the window, without those that were granted.' },
+        resetTime: INSTANT,
+        customerId: {
+          ...TEXT,
+          description:
+            'Only of a limit per customer; `__other__` for the window that customers beyond the bound share.',
+        },
+      },
+      ['customerId'],
+    ),
+  },
   'tollgate.plan.created': planChange('A plan was created.'),
   'tollgate.plan.updated': planChange('Fields of a plan were changed.'),
   'tollgate.plan.deleted': planChange('A plan was deleted.'),

@@ -1,5 +1,6 @@
 import type { CountedDecision, LimitSubject } from './rate-limiter.ts';
-import type { WindowCounters } from './window-counters.ts';
+import type { ThresholdWatch } from './threshold-watch.ts';
+import type { CostDifference, WindowCounters } from './window-counters.ts';
 
 /** Requests whose cost the backend was to report, by how that ended, counted from the start of the process. */
 export interface SettlementCounts {
@@ -25,7 +26,8 @@ export function reportedUnits(reported: string | undefined): number | undefined 
  * request was counted, or subtracted from them, if they are still open. Each request is settled once, in the background.
  */
 export class CostSettler {
-  readonly #counters: WindowCounters;
+  readonly #counters: Pick<WindowCounters, 'settle'>;
+  readonly #thresholds: ThresholdWatch | undefined;
   readonly #counts: { -readonly [Result in keyof SettlementCounts]: number } = {
     settled: 0,
     missing: 0,
@@ -34,8 +36,10 @@ export class CostSettler {
   };
   readonly #pending = new Set<Promise<void>>();
 
-  constructor(counters: WindowCounters) {
+  /** Without `thresholds`, none is watched. */
+  constructor(counters: Pick<WindowCounters, 'settle'>, thresholds?: ThresholdWatch) {
     this.#counters = counters;
+    this.#thresholds = thresholds;
   }
 
   get counts(): SettlementCounts {
@@ -64,19 +68,24 @@ export class CostSettler {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
-  async #settle(
-    { keyId, customerId, cost }: LimitSubject,
-    decision: CountedDecision,
-    units: number,
-  ): Promise<void> {
+  async #settle(subject: LimitSubject, decision: CountedDecision, units: number): Promise<void> {
     // A request with a reserve of 0 was not counted, and its windows may not be open.
-    const windows = decision.windows.filter(({ isExceeded }) => !isExceeded && cost > 0);
+    const windows = decision.windows.filter(({ isExceeded }) => !isExceeded && subject.cost > 0);
     try {
-      if (units !== 0 && windows.length > 0)
-        await this.#counters.settle({ keyId, customerId, windows, units });
+      if (units !== 0 && windows.length > 0) await this.#add({ ...subject, windows, units });
       this.#counts.settled += 1;
     } catch {
       this.#counts.failed += 1;
     }
+  }
+
+  async #add({ keyId, customerId, windows, units }: CostDifference): Promise<void> {
+    const { used, nowMs } = await this.#counters.settle({ keyId, customerId, windows, units });
+    if (this.#thresholds === undefined || units < 0) return;
+    const settled = windows.flatMap((window, index) => {
+      const count = used[index];
+      return count === undefined ? [] : [{ ...window, used: count }];
+    });
+    this.#thresholds.note({ keyId, customerId, windows: settled, units, nowMs, mayRelease: true });
   }
 }

@@ -46,6 +46,32 @@ export interface CostDifference extends Omit<CounterSubject, 'limits'> {
   readonly units: number;
 }
 
+/** Windows after a difference was added to them. */
+export interface SettledWindows {
+  /** Units counted in each window, in the order of the windows; undefined for one that is not open any more. */
+  readonly used: readonly (number | undefined)[];
+  /** The store's time. Milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/** A window whose count has passed a part of its limit. */
+export interface PassedThreshold {
+  readonly keyId: string;
+  readonly limit: Limit;
+  /** Of a limit per customer, `__other__` for the window that those beyond the bound share; undefined for a limit of the key. */
+  readonly customerId: string | undefined;
+  /** Percent of the limit. */
+  readonly threshold: number;
+  /** The limit at that instant. */
+  readonly quota: number;
+  /** Units counted in the window. */
+  readonly used: number;
+  /** When the window ends, by the store's clock. Milliseconds since 1970. */
+  readonly resetAtMs: number;
+  /** By the store's clock. Milliseconds since 1970. */
+  readonly atMs: number;
+}
+
 /**
  * Reads and changes live counters. A change takes effect on every replica with the next request. All methods reject with
  * `StoreUnavailable`.
@@ -60,5 +86,10 @@ export interface WindowCounters {
   /** Grants units in the open window of each limit, and opens one if none is open. The grant ends with the window. */
   grant(granted: GrantedUnits): Promise<void>;
   /** Adds the difference to each of the windows that is still open. */
-  settle(difference: CostDifference): Promise<void>;
+  settle(difference: CostDifference): Promise<SettledWindows>;
+  /**
+   * Whether the window has not passed the threshold before, since it was opened, its limit was changed or units were granted in it.
+   * True once, over all replicas.
+   */
+  passOnce(passed: PassedThreshold): Promise<boolean>;
 }

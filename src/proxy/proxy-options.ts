@@ -6,6 +6,7 @@ import type { KeyOrigins } from '../keys/cache/key-origins.ts';
 import type { PreviousSecretUses } from '../keys/secrets/previous-secret-uses.ts';
 import type { CostSettler } from '../limiter/cost-settler.ts';
 import type { RateLimiter } from '../limiter/rate-limiter.ts';
+import type { ThresholdWatch } from '../limiter/threshold-watch.ts';
 import type { RequestTracing } from '../observability/tracing.ts';
 import type { PathCase } from '../paths/path-readings.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -48,6 +49,8 @@ export interface ProxyOptions extends BodyRateOptions {
   /** Limits how often an address may fail to authenticate. */
   readonly failedCredentials: FailedCredentials;
   readonly limiter: RateLimiter;
+  /** Undefined: no threshold is watched. */
+  readonly thresholds?: ThresholdWatch | undefined;
   /** Takes the costs that backends report. */
   readonly costSettler: CostSettler;
   readonly usage: UsageRecorder;

@@ -193,6 +193,17 @@ export const corsOrigins: Parse<readonly string[]> = (value) => {
   return origins;
 };
 
+/** Percentages in ascending order. Empty = none. */
+export const percentages: Parse<readonly number[]> = (value) => {
+  const numbers = list(value).map((entry) => (/^\d{1,3}$/.test(entry) ? Number(entry) : Number.NaN));
+  const isValid = numbers.every((number) => number >= 1 && number <= 100);
+  if (!isValid || numbers.length > 5 || new Set(numbers).size < numbers.length)
+    throw new Error(
+      'must be at most 5 different percentages from 1 to 100, separated by commas, like 80,100',
+    );
+  return numbers.toSorted((one, other) => one - other);
+};
+
 /** The path of self-service. It allows only characters that no client and no proxy encodes in another way. */
 export const selfServicePath: Parse<string> = (value) => {
   if (value.length > 128 || !/^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/.test(value))

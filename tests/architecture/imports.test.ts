@@ -49,7 +49,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   platform: ['errors.ts'],
   limiter: ['paths', 'platform', 'errors.ts'],
   audit: ['platform', 'errors.ts'],
-  events: ['audit', 'admins', 'keys', 'platform', 'errors.ts'],
+  events: ['audit', 'admins', 'keys', 'limiter', 'platform', 'errors.ts'],
   jobs: ['admins', 'audit', 'keys', 'platform', 'errors.ts'],
   admins: ['audit', 'keys', 'platform', 'errors.ts'],
   plans: ['audit', 'limiter', 'paths', 'platform', 'errors.ts'],

@@ -268,12 +268,20 @@ describe.each(Object.keys(LIMITER_STORES))('a rate limiter that counts %s', (nam
       (await store.counters.read({ keyId, limits, customerId: 'acme' })).counters.map(
         (counter) => counter.used,
       );
-    await store.counters.settle({ keyId, customerId: 'acme', windows, units: 40 });
+    const { used: counts, nowMs } = await store.counters.settle({
+      keyId,
+      customerId: 'acme',
+      windows,
+      units: 40,
+    });
+    expect([counts[0], counts[2]]).toEqual([42, 42]);
+    expect(nowMs).toBeLessThan(windows[0]?.resetAtMs ?? 0);
     const settled = await used();
     expect([settled[0], settled[2]]).toEqual([42, 42]);
     limited(await decide(limiter, { ...asked, cost: 1 }));
     await store.reach(windows[1]?.resetAtMs ?? 0);
-    await store.counters.settle({ keyId, customerId: 'acme', windows, units: -41 });
+    const reduced = await store.counters.settle({ keyId, customerId: 'acme', windows, units: -41 });
+    expect(reduced.used).toEqual([1, undefined, 1]);
     expect(await used()).toEqual([1, 0, 1]);
     await store.counters.reset({ keyId, limits, customerId: null });
     await store.counters.settle({ keyId, customerId: 'acme', windows, units: 5 });
@@ -290,8 +298,39 @@ describe.each(Object.keys(LIMITER_STORES))('a rate limiter that counts %s', (nam
       );
     await store.versions.retire(keyId);
     const before = await used();
-    await store.counters.settle({ keyId, customerId: 'acme', windows, units: 40 });
+    const settled = await store.counters.settle({ keyId, customerId: 'acme', windows, units: 40 });
+    expect(settled.used).toEqual([undefined, undefined]);
     expect(await used()).toEqual(before);
+  });
+
+  it('says once that a window passes a threshold, until a reset, a grant or another limit', async () => {
+    const { store, limiter } = opened(name);
+    const keyId = newKeyId();
+    const tenant = quota(10, 'hour', { id: 'tenant', per: 'customer' });
+    const asked = subject(keyId, { limits: [tenant], customerId: 'acme', cost: 8 });
+    const passes = async (threshold: number, limit = 10): Promise<readonly number[]> => {
+      const { resetAtMs = 0, nowMs = 0 } = allowed(await decide(limiter, { ...asked, cost: 0 }));
+      const passed = {
+        keyId,
+        limit: tenant,
+        customerId: 'acme',
+        threshold,
+        quota: limit,
+        used: 8,
+        resetAtMs,
+      };
+      const calls = Array.from({ length: 3 }, () => store.counters.passOnce({ ...passed, atMs: nowMs }));
+      return (await Promise.all(calls)).filter(Boolean).map(() => threshold);
+    };
+    await decide(limiter, asked);
+    expect([await passes(80), await passes(80), await passes(100)]).toEqual([[80], [], [100]]);
+    expect([await passes(80, 9), await passes(80, 9)]).toEqual([[80], []]);
+    const customer = { keyId, limits: [tenant], customerId: 'acme' };
+    await store.counters.grant({ ...customer, units: 3 });
+    expect([await passes(80, 9), await passes(80, 9)]).toEqual([[80], []]);
+    await store.counters.reset(customer);
+    await decide(limiter, asked);
+    expect([await passes(80, 9), await passes(80, 9)]).toEqual([[80], []]);
   });
 
   it('bounds the windows of customers: the 10 001st and later ones share one', async () => {

@@ -11,7 +11,7 @@ describe('the settling of reported costs', () => {
       ...store.counters,
       settle: async (difference) => {
         await gate.promise;
-        await store.counters.settle(difference);
+        return store.counters.settle(difference);
       },
     });
     const limit = quota(100, 'hour');

@@ -198,7 +198,8 @@ describe('while a store is down or slow', () => {
     return {
       read: async () => ({ counters: [], nowMs: 0 }),
       readAll: async () => [],
-      settle: async () => {},
+      settle: async () => ({ used: [], nowMs: 0 }),
+      passOnce: async () => true,
       grant: change,
       reset: change,
     };

@@ -63,6 +63,7 @@ export function unavailableCounters(): WindowCounters {
     read: unavailable,
     readAll: unavailable,
     settle: unavailable,
+    passOnce: unavailable,
     grant: unavailable,
     reset: unavailable,
   };

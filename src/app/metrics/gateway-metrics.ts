@@ -49,6 +49,7 @@ export function gatewayReadings(parts: MeasuredParts): readonly Reading[] {
     ),
     ...changeReadings(parts),
     ...webhookReadings(parts),
+    ...thresholdReadings(parts),
     ...keyReadings(parts),
     ...usageReadings(() => usage.stats),
     ...clientReadings(parts.connectionLimits),
@@ -96,6 +97,17 @@ function webhookReadings({ delivering: { deliverer, task }, clock }: MeasuredPar
       'tollgate_webhooks_disabled',
       'Webhooks that the gateway disabled because their endpoints are gone or have failed for days.',
       ({ disabled }) => disabled,
+    ),
+  ];
+}
+
+function thresholdReadings({ delivering: { thresholdEvents } }: MeasuredParts): readonly Reading[] {
+  if (thresholdEvents === undefined) return [];
+  return [
+    counter(
+      'tollgate_threshold_events_dropped_total',
+      'Events of thresholds that were dropped because Postgres or Redis did not take them in time.',
+      () => thresholdEvents.dropped,
     ),
   ];
 }

@@ -4,10 +4,13 @@ import { DeliveryTask } from '../../events/delivery/delivery-task.ts';
 import { nameResolver } from '../../events/delivery/resolve-name.ts';
 import { DeliverySender } from '../../events/delivery/send-delivery.ts';
 import { EventStreams } from '../../events/stream/event-streams.ts';
+import { ThresholdEvents } from '../../events/threshold-events.ts';
 import { TimedEvents } from '../../events/timed/timed-events.ts';
 import { WebhookService } from '../../events/webhook-service.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
+import { ThresholdWatch } from '../../limiter/threshold-watch.ts';
 import { idMaker } from '../../platform/id-maker.ts';
+import { PostgresKeyOutbox } from '../../storage/postgres/events/key-outbox.ts';
 import { PostgresEventReader } from '../../storage/postgres/events/postgres-event-reader.ts';
 import { PostgresTimedEvents } from '../../storage/postgres/events/postgres-timed-events.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
@@ -22,10 +25,14 @@ export interface WiredEvents {
   /** The service of webhooks, in the record store or in a unit of work. */
   readonly webhooksIn: (scope: RecordScope) => WebhookService;
   readonly streams: EventStreams;
+  /** Undefined: none is watched. */
+  readonly thresholds: ThresholdWatch | undefined;
   /** For metrics. */
   readonly delivering: {
     readonly deliverer: Pick<Deliverer, 'attempts'>;
     readonly task: Pick<DeliveryTask, 'backlog'>;
+    /** Undefined: none are made. */
+    readonly thresholdEvents: Pick<ThresholdEvents, 'dropped'> | undefined;
   };
   /** Call it once the tables exist. */
   readonly startDelivering: () => void;
@@ -34,7 +41,7 @@ export interface WiredEvents {
 /** What events are made of. */
 export interface EventParts {
   readonly records: Records;
-  readonly counting: Pick<Counting, 'shared'>;
+  readonly counting: Pick<Counting, 'shared' | 'counters'>;
   readonly usage: Pick<Usage, 'pending'>;
   readonly vault: SecretVault;
 }
@@ -70,5 +77,34 @@ export function wireEvents(
   };
   const reader = new PostgresEventReader(records.db);
   const streams = new EventStreams({ reader, source, clock, wake: () => task.wake() });
-  return { webhooksIn, streams, delivering: { deliverer, task }, startDelivering: () => task.start() };
+  const { thresholds, thresholdEvents } = wireThresholds(context, { records, counting });
+  const delivering = { deliverer, task, thresholdEvents };
+  return { webhooksIn, streams, thresholds, delivering, startDelivering: () => task.start() };
+}
+
+interface WiredThresholds {
+  readonly thresholds: ThresholdWatch | undefined;
+  readonly thresholdEvents: ThresholdEvents | undefined;
+}
+
+/** Must be closed after what decides and settles, and before the stores. */
+function wireThresholds(
+  { settings, platform, shutdown }: ReplicaContext,
+  { records, counting: { counters } }: Pick<EventParts, 'records' | 'counting'>,
+): WiredThresholds {
+  const { eventsThresholds } = settings;
+  if (eventsThresholds.length === 0) return { thresholds: undefined, thresholdEvents: undefined };
+  const { clock, random, log } = platform;
+  const outbox = new PostgresKeyOutbox(records.db);
+  const thresholdEvents = new ThresholdEvents({ outbox, makeId: idMaker('', clock, random), log });
+  const thresholds = new ThresholdWatch({
+    ...{ thresholds: eventsThresholds, counters },
+    onPassed: (passed) => thresholdEvents.add(passed),
+    onLost: () => thresholdEvents.drop(),
+  });
+  shutdown.add('events of thresholds', CLOSE_DEADLINE_MS, async () => {
+    await thresholds.stop();
+    await thresholdEvents.stop();
+  });
+  return { thresholds, thresholdEvents };
 }

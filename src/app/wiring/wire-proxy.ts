@@ -8,6 +8,7 @@ import { PreviousSecretUses } from '../../keys/secrets/previous-secret-uses.ts';
 import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
 import type { SecretRepository } from '../../keys/secrets/secret-repository.ts';
 import { CostSettler } from '../../limiter/cost-settler.ts';
+import type { ThresholdWatch } from '../../limiter/threshold-watch.ts';
 import type { RequestTracing } from '../../observability/tracing.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
 import { createProxy, type Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
@@ -29,6 +30,8 @@ export interface ProxyParts {
   readonly requestIds: RequestIds;
   readonly failedCredentials: FailedCredentials;
   readonly observers: Pick<RequestObservers, 'proxied'>;
+  /** Undefined: no threshold is watched. */
+  readonly thresholds?: ThresholdWatch | undefined;
   /** The most connections to the backend for upgrades. */
   readonly maxUpgrades: number;
 }
@@ -51,8 +54,8 @@ export interface WiredProxy {
 /** Builds the proxied side and makes it follow changes to keys. */
 export async function wireProxy(context: ReplicaContext, parts: ProxyParts): Promise<WiredProxy> {
   const { settings, platform, shutdown } = context;
-  const { records, counting, keys, requestIds, failedCredentials, maxUpgrades } = parts;
-  const costSettler = new CostSettler(counting.counters);
+  const { records, counting, keys, requestIds, failedCredentials, maxUpgrades, thresholds } = parts;
+  const costSettler = new CostSettler(counting.counters, thresholds);
   shutdown.add('settlement of costs', CLOSE_DEADLINE_MS, () => costSettler.stop());
   const keyOrigins = new KeyOrigins({ repository: records.keys, clock: platform.clock });
   const previousSecretUses = new PreviousSecretUses({ secrets: records.secrets, ...platform });
@@ -62,6 +65,7 @@ export async function wireProxy(context: ReplicaContext, parts: ProxyParts): Pro
     maxUpgrades,
     previousSecretUses,
     costSettler,
+    thresholds,
     keys,
     keyOrigins,
     failedCredentials,

@@ -26,7 +26,7 @@ export interface RecordTaskParts extends Sealing {
 
 /** The tasks that other parts of the replica use. */
 export interface RecordTasks
-  extends Pick<WiredEvents, 'webhooksIn' | 'streams' | 'delivering'>,
+  extends Pick<WiredEvents, 'webhooksIn' | 'streams' | 'thresholds' | 'delivering'>,
     Pick<WiredJobs, 'jobsIn'> {
   readonly usage: Usage;
   readonly configurationsIn: ConfigurationsIn;
@@ -39,7 +39,7 @@ export function wireRecordTasks(
 ): RecordTasks {
   const usage = wireUsage(context, stores, redactor);
   const audit = wireAudit(context, stores);
-  const { webhooksIn, streams, delivering, startDelivering } = wireEvents(context, {
+  const { webhooksIn, streams, thresholds, delivering, startDelivering } = wireEvents(context, {
     ...{ ...stores, ...sealing, usage },
   });
   const { versions } = changes;
@@ -57,5 +57,5 @@ export function wireRecordTasks(
       startJobs();
     },
   });
-  return { usage, configurationsIn, jobsIn, webhooksIn, streams, delivering };
+  return { usage, configurationsIn, jobsIn, webhooksIn, streams, thresholds, delivering };
 }

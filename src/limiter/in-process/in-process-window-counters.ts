@@ -12,12 +12,14 @@ import type {
   CostDifference,
   CounterSubject,
   GrantedUnits,
+  PassedThreshold,
   ResetWindows,
+  SettledWindows,
   WindowCounter,
   WindowCounters,
   WindowCounts,
 } from '../window-counters.ts';
-import { TOMBSTONE, type WindowPlace, type WindowTable } from './window-table.ts';
+import { type OpenWindow, TOMBSTONE, type WindowPlace, type WindowTable } from './window-table.ts';
 
 /** Most units that can be granted to one window in total. */
 const MOST = 999_999_999_999_999;
@@ -29,6 +31,8 @@ export class InProcessWindowCounters implements WindowCounters {
   readonly #table: WindowTable;
   readonly #clock: Clock;
   readonly #operations = new BoundedCache<true>(MAX_OPERATIONS);
+  /** The limit and the units granted when each threshold was last passed. */
+  readonly #passed = new WeakMap<OpenWindow, Map<number, string>>();
 
   constructor(table: WindowTable, clock: Clock) {
     this.#table = table;
@@ -77,17 +81,35 @@ export class InProcessWindowCounters implements WindowCounters {
     }
   }
 
-  async settle({ keyId, customerId, windows, units }: CostDifference): Promise<void> {
+  async settle({ keyId, customerId, windows, units }: CostDifference): Promise<SettledWindows> {
     const nowMs = this.#clock.nowMs();
-    for (const { limit, isShared, resetAtMs } of windows) {
+    const used = windows.map(({ limit, isShared, resetAtMs }) => {
       const isOfCustomer = limit.per === 'customer' && !isShared;
       const kind = isOfCustomer ? 'customerWindows' : 'windows';
       const open = this.#table.window(
         { keyId, kind, name: windowNameOf(limit, customerId, isShared) },
         nowMs,
       );
-      if (open?.resetAtMs === resetAtMs) open.used += units;
-    }
+      if (open?.resetAtMs !== resetAtMs) return undefined;
+      open.used += units;
+      return open.used;
+    });
+    return { used, nowMs };
+  }
+
+  async passOnce({ keyId, limit, customerId, threshold, quota }: PassedThreshold): Promise<boolean> {
+    const nowMs = this.#clock.nowMs();
+    const open = this.#table.window(
+      this.#place({ keyId, customerId: customerId ?? '' }, limit, nowMs),
+      nowMs,
+    );
+    // It was reset, or has ended, since it passed.
+    if (open === undefined) return true;
+    const passed = this.#passed.get(open) ?? new Map<number, string>();
+    const state = `${quota} ${open.granted}`;
+    const isFirst = passed.get(threshold) !== state;
+    this.#passed.set(open, passed.set(threshold, state));
+    return isFirst;
   }
 
   /** Whether an operation adds to a window for the first time. Remembers it. */

@@ -2,8 +2,9 @@ import type { BackendConnections, NoPlace } from '../../backend/pool/places.ts';
 import type { TollgateError } from '../../errors.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { CostSettler } from '../../limiter/cost-settler.ts';
-import { type LimitSubject, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
+import { type CountedDecision, type LimitSubject, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
 import { customerOf } from '../../limiter/request-limits.ts';
+import type { ThresholdWatch } from '../../limiter/threshold-watch.ts';
 import type { PathCase } from '../../paths/path-readings.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Exchange, LimitDecision, Step } from '../exchange.ts';
@@ -65,16 +66,45 @@ export interface LimitOptions extends CurrentKeyOptions, BackendDeadline {
   /** Name of the request header that names the customer, lower case. */
   readonly customerIdHeader: string;
   readonly pathCase: PathCase;
+  /** Undefined: no threshold is watched. */
+  readonly thresholds?: ThresholdWatch | undefined;
 }
 
 /** Decides by the limits of the key's plan. What a limit rejects is noted for a later step: it is recorded like any other request of the key. */
 export function limit(options: LimitOptions): Step {
+  const { thresholds } = options;
   return decideWith(options, {
     subjectOf: (exchange, key) => subjectOfPlan(exchange, key, options),
-    note(exchange, decision) {
-      exchange.decision = decision;
-    },
+    note:
+      thresholds === undefined
+        ? noteDecision
+        : (exchange, decision) => {
+            exchange.decision = decision;
+            if (decision.kind !== 'allowed' || decision.degraded) return;
+            if (thresholds.isPassed(decision.windows, exchange.units))
+              notePassed(exchange, decision, { ...options, thresholds });
+          },
   });
+}
+
+function noteDecision(exchange: Exchange, decision: LimitDecision): void {
+  exchange.decision = decision;
+}
+
+interface WatchOptions extends Pick<LimitOptions, 'customerIdHeader'> {
+  readonly thresholds: ThresholdWatch;
+}
+
+function notePassed(
+  { entry, req, units }: Exchange,
+  { windows, nowMs }: CountedDecision,
+  { thresholds, customerIdHeader }: WatchOptions,
+): void {
+  if (entry === undefined) return;
+  const { keyId, plan } = entry.snapshot;
+  const customerId = customerOf(req.headers[customerIdHeader]);
+  const mayRelease = plan?.limits.hasReportedCosts === true;
+  thresholds.note({ keyId, customerId, windows, units, nowMs, mayRelease });
 }
 
 /** What a decision is about, and what becomes of it. */

@@ -24,6 +24,11 @@ export function grantedKeyName(keyId: string, windowName: string): string {
   return `tg:{${keyId}}:granted:${windowName}`;
 }
 
+/** Hash of the thresholds that an open window has passed. */
+export function passedKeyName(keyId: string, windowName: string): string {
+  return `tg:{${keyId}}:passed:${windowName}`;
+}
+
 /** Set of the windows that an operation, by its id, has changed already. */
 export function operationKeyName(keyId: string, operationId: string): string {
   return `tg:{${keyId}}:operation:${operationId}`;

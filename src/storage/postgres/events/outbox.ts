@@ -1,10 +1,18 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Outbox } from '../../../events/degradation-events.ts';
+import type { EventType } from '../../../events/event-types.ts';
 import type { OutboxEvent } from '../../../events/outbox-event.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
 /** Whether a webhook or a stream hears anything: a condition on `audit_log_ends`. */
 export const IS_HEARD = sql<boolean>`(has_webhooks OR coalesce(streamed_until > now(), false))`;
+
+/** Whether an enabled webhook hears events of a type: a condition. */
+export function isHeardByWebhook(type: EventType): RawBuilder<boolean> {
+  return sql<boolean>`EXISTS (
+    SELECT FROM webhooks, unnest(events) AS pattern
+    WHERE enabled AND (pattern = ${type} OR (right(pattern, 1) = '*' AND starts_with(${type}, left(pattern, -1)))))`;
+}
 
 /** The outbox in Postgres, for events that stand alone. */
 export class PostgresOutbox implements Outbox {

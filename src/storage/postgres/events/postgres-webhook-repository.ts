@@ -15,6 +15,7 @@ import type {
 import { requireState } from '../../../platform/precondition.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { isHeardByWebhook } from './outbox.ts';
 import { changedColumns, deliveryOfRow, rowOfDelivery, sealedColumns, webhookOfRow } from './webhook-rows.ts';
 
 /** Webhooks in Postgres. */
@@ -238,10 +239,7 @@ export async function noteListeners(trx: RecordsDatabase): Promise<void> {
     .updateTable('audit_log_ends')
     .set(({ exists, selectFrom }) => ({
       has_webhooks: sql<boolean>`${exists(selectFrom('webhooks').select('id').where('enabled', '=', true))}`,
-      hears_usage: sql<boolean>`EXISTS (
-        SELECT FROM webhooks, unnest(events) AS pattern
-        WHERE enabled AND (pattern = ${BATCHED_TYPE}
-          OR (right(pattern, 1) = '*' AND starts_with(${BATCHED_TYPE}, left(pattern, -1)))))`,
+      hears_usage: isHeardByWebhook(BATCHED_TYPE),
     }))
     .execute();
 }

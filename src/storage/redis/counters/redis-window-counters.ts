@@ -8,7 +8,9 @@ import type {
   CostDifference,
   CounterSubject,
   GrantedUnits,
+  PassedThreshold,
   ResetWindows,
+  SettledWindows,
   WindowCounter,
   WindowCounters,
   WindowCounts,
@@ -22,6 +24,7 @@ import {
   customersKeyName,
   grantedKeyName,
   operationKeyName,
+  passedKeyName,
   versionKeyName,
   windowKeyName,
 } from '../redis-key-names.ts';
@@ -53,6 +56,7 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   readonly #addUnits = new LuaScript(new URL('./addUnits-7.lua', import.meta.url));
   readonly #clearWindows = new LuaScript(new URL('./clearWindows-n.lua', import.meta.url));
   readonly #settleCost = new LuaScript(new URL('./settleCost-n.lua', import.meta.url));
+  readonly #passThreshold = new LuaScript(new URL('./passThreshold-2.lua', import.meta.url));
   readonly #readWindows = new LuaScript(new URL('./readWindows-n.lua', import.meta.url));
 
   /** `redis` need not be the connection for decisions. */
@@ -118,11 +122,29 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
     await outliveRejections(repliesMs);
   }
 
-  async settle({ keyId, customerId, windows, units }: CostDifference): Promise<void> {
+  async settle({ keyId, customerId, windows, units }: CostDifference): Promise<SettledWindows> {
     const names = windows.map(({ limit, isShared }) => windowNameOf(limit, customerId, isShared));
     const keyNames = [versionKeyName(keyId), ...names.map((name) => windowKeyName(keyId, name))];
     const ends = windows.map(({ resetAtMs }) => String(resetAtMs));
-    await this.#settleCost.runWithKeys(this.#redis, keyNames, [String(units), ...ends]);
+    const reply = await this.#settleCost.runWithKeys(this.#redis, keyNames, [String(units), ...ends]);
+    if (!Array.isArray(reply) || reply.length !== 1 + windows.length)
+      throw redisUnavailable(unexpectedReply());
+    const used = reply.slice(1).map((count) => (typeof count === 'number' ? count : undefined));
+    return { used, nowMs: Number(reply[0]) };
+  }
+
+  async passOnce({
+    keyId,
+    limit,
+    customerId = '',
+    threshold,
+    quota,
+    resetAtMs,
+  }: PassedThreshold): Promise<boolean> {
+    const windowName = windowNameOf(limit, customerId, false);
+    const keyNames = [grantedKeyName(keyId, windowName), passedKeyName(keyId, windowName)];
+    const args = [threshold, quota, resetAtMs].map(String);
+    return (await this.#passThreshold.run(this.#redis, [...keyNames, ...args])) === 1;
   }
 
   async #readTogether(subjects: readonly CounterSubject[]): Promise<readonly WindowCounts[]> {

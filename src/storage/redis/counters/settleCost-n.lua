@@ -8,12 +8,14 @@
   ARGV[1]    units to add, -999999999999999 to 999999999999999
   ARGV[i]    when the window of KEYS[i] ends, in milliseconds since 1970: a window with another end is a later one
 
-  Reply: 0
+  Reply: the time in milliseconds since 1970, and for each window the units counted in it; false if it is not open any more, or the key is deleted
 ]]
-if string.match(redis.call('GET', KEYS[1]) or '', '^%S*') == '-' then return 0 end
+local call = redis.call
+local time = call('TIME')
+local reply = { tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) }
+local isDeleted = string.match(call('GET', KEYS[1]) or '', '^%S*') == '-'
 for i = 2, #KEYS do
-  if redis.call('PEXPIRETIME', KEYS[i]) == tonumber(ARGV[i]) then
-    redis.call('INCRBY', KEYS[i], ARGV[1])
-  end
+  local isOpen = not isDeleted and call('PEXPIRETIME', KEYS[i]) == tonumber(ARGV[i])
+  reply[i] = isOpen and call('INCRBY', KEYS[i], ARGV[1])
 end
-return 0
+return reply
