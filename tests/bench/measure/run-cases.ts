@@ -40,7 +40,8 @@ export async function runCase(
     for (const { port } of shuffledCandidates(world)) await warmUp(world, benchCase, port);
   }
   // The A/A pair tells how much noise there is. Where time is short that is measured in the main case only.
-  const takesPart = (name: CandidateName) => name !== 'tollgate-again' || isMain || !options.isQuick;
+  const takesPart = (name: CandidateName) =>
+    isMain || (name !== 'tollgate-unwatched' && (name !== 'tollgate-again' || !options.isQuick));
   const events: Partial<Record<CandidateName, EventCounts>> = {};
   for (const candidate of shuffledCandidates(world)) {
     if (!takesPart(candidate.name)) continue;

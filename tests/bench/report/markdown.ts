@@ -10,7 +10,16 @@ import { workersTable } from './workers-table.ts';
 /** The result as the one table of `docs/performance.md`, with what belongs under it. */
 export function markdownOf(result: BenchResult): string {
   const parts = [
-    ...[heading, caseTable, againstTable, workersTable, decisionsTable, latencyTable, processNumbers],
+    ...[
+      heading,
+      caseTable,
+      thresholdsLine,
+      againstTable,
+      workersTable,
+      decisionsTable,
+      latencyTable,
+      processNumbers,
+    ],
   ].map((part) => part(result));
   return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`;
 }
@@ -39,6 +48,17 @@ function caseTable({ cases }: BenchResult): string {
   return `${table(HEADS, rows)}
 
 All per request unless said otherwise; ratios are medians over rounds, with the quartiles. The A/A pair's ratio lay within: ${noise.join('; ')}. An effect below twice that is not resolved.`;
+}
+
+/** What watching thresholds costs; undefined where the main case was not measured. */
+function thresholdsLine({ cases }: BenchResult): string | undefined {
+  for (const one of cases) {
+    const found = ratioOf(one, ['tollgate', 'tollgate-unwatched']);
+    if (found === undefined) continue;
+    const { median, low, high } = found;
+    return `With \`EVENTS_THRESHOLDS\` as by default, a request takes ${decimal(median, 3)} times (${decimal(low, 3)}–${decimal(high, 3)}) the CPU time that it takes with none.`;
+  }
+  return undefined;
 }
 
 function caseRow(result: CaseResult, name: CandidateName, isFirst: boolean): readonly string[] {

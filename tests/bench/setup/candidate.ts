@@ -1,10 +1,12 @@
 /**
- * Who is measured. `tollgate-again` is the same as `tollgate`, in another process: what differs between the two is noise. `tollgate-before`
+ * Who is measured. `tollgate-again` is the same as `tollgate`, in another process: what differs between the two is noise. `tollgate-unwatched` has
+ * no `EVENTS_THRESHOLDS`, and takes part in the main case only. `tollgate-before`
  * is another checkout, which takes part only with `--against`, and Envoy only with `--envoy` and `--ratelimit`.
  */
 export const CANDIDATES = [
   'tollgate',
   'tollgate-again',
+  'tollgate-unwatched',
   'tollgate-before',
   'nginx-lua',
   'express',
@@ -16,6 +18,7 @@ export type CandidateName = (typeof CANDIDATES)[number];
 export const CANDIDATE_TITLES: Readonly<Record<CandidateName, string>> = {
   tollgate: 'Tollgate',
   'tollgate-again': 'Tollgate again (A/A)',
+  'tollgate-unwatched': 'Tollgate without thresholds',
   'tollgate-before': 'Tollgate before',
   'nginx-lua': 'nginx + Lua + Redis',
   express: 'Express + http-proxy-middleware',

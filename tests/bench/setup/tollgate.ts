@@ -34,6 +34,8 @@ export interface TollgateWorld extends TollgateVariant {
   readonly databaseUrl: string;
   /** The checkout whose gateway is started; the bench's by default. */
   readonly repository?: string;
+  /** Settings that differ from those of the others. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** A replica, with what only it has. */
@@ -80,6 +82,7 @@ export async function startTollgate(world: TollgateWorld): Promise<TollgateCandi
       ...tollgateEnvironment(world),
       ...sharedPort,
       ...forOthers,
+      ...world.settings,
       NODE_COMPILE_CACHE: join(repository, 'node_modules/.cache/tollgate'),
     },
   });

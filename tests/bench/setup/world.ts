@@ -73,6 +73,10 @@ export async function startWorld(
       ...({ ...common, name: 'tollgate-again', redisDatabase: 2 } as const),
       databaseUrl: await copyDatabase(postgres.url, 'again'),
     };
+    const unwatched = {
+      ...({ ...common, name: 'tollgate-unwatched', redisDatabase: 4 } as const),
+      ...{ databaseUrl: await copyDatabase(postgres.url, 'unwatched'), settings: { EVENTS_THRESHOLDS: '' } },
+    };
     const before = against !== undefined && {
       ...({ ...common, name: 'tollgate-before', redisDatabase: 3, repository: against } as const),
       databaseUrl: await copyDatabase(postgres.url, 'before'),
@@ -80,7 +84,7 @@ export async function startWorld(
     const yardsticks = { ...common, keys: keys.all, directory };
     const candidates: Candidate[] = [];
     const starts = [
-      ...[first, again, ...(before ? [before] : [])].map(
+      ...[first, again, unwatched, ...(before ? [before] : [])].map(
         (world) => () => startTollgate({ ...world, nodeArguments }),
       ),
       () => startNginxLua(yardsticks),
@@ -129,7 +133,7 @@ async function makeKeysOnce(world: TollgateWorld): Promise<BenchKeys> {
 }
 
 /** Each other replica works on a copy of the first one's records. */
-async function copyDatabase(url: string, name: 'again' | 'before'): Promise<string> {
+async function copyDatabase(url: string, name: 'again' | 'unwatched' | 'before'): Promise<string> {
   const administration = new URL(url);
   administration.pathname = '/template1';
   const client = new Client({ connectionString: administration.href });
