@@ -156,31 +156,33 @@ UPDATE usage_key_days AS stored SET
   requests_20 = hours.requests_20, requests_21 = hours.requests_21, requests_22 = hours.requests_22, requests_23 = hours.requests_23
 FROM (
   SELECT (hour AT TIME ZONE 'UTC')::date AS day, key_id, plan_id, sum(rate_limited) AS rate_limited,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 0), 0) AS requests_0,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 1), 0) AS requests_1,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 2), 0) AS requests_2,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 3), 0) AS requests_3,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 4), 0) AS requests_4,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 5), 0) AS requests_5,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 6), 0) AS requests_6,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 7), 0) AS requests_7,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 8), 0) AS requests_8,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 9), 0) AS requests_9,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 10), 0) AS requests_10,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 11), 0) AS requests_11,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 12), 0) AS requests_12,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 13), 0) AS requests_13,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 14), 0) AS requests_14,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 15), 0) AS requests_15,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 16), 0) AS requests_16,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 17), 0) AS requests_17,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 18), 0) AS requests_18,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 19), 0) AS requests_19,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 20), 0) AS requests_20,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 21), 0) AS requests_21,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 22), 0) AS requests_22,
-    coalesce(sum(requests) FILTER (WHERE date_part('hour', hour AT TIME ZONE 'UTC') = 23), 0) AS requests_23
-  FROM usage_hours WHERE hour >= date_trunc('day', now(), 'UTC') - interval '29 days'
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 0), 0) AS requests_0,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 1), 0) AS requests_1,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 2), 0) AS requests_2,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 3), 0) AS requests_3,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 4), 0) AS requests_4,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 5), 0) AS requests_5,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 6), 0) AS requests_6,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 7), 0) AS requests_7,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 8), 0) AS requests_8,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 9), 0) AS requests_9,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 10), 0) AS requests_10,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 11), 0) AS requests_11,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 12), 0) AS requests_12,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 13), 0) AS requests_13,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 14), 0) AS requests_14,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 15), 0) AS requests_15,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 16), 0) AS requests_16,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 17), 0) AS requests_17,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 18), 0) AS requests_18,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 19), 0) AS requests_19,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 20), 0) AS requests_20,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 21), 0) AS requests_21,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 22), 0) AS requests_22,
+    coalesce(sum(requests) FILTER (WHERE hour_of_day = 23), 0) AS requests_23
+  -- Computed once a row.
+  FROM usage_hours CROSS JOIN LATERAL date_part('hour', hour AT TIME ZONE 'UTC') AS hour_of_day
+  WHERE hour >= date_trunc('day', now(), 'UTC') - interval '29 days'
   GROUP BY 1, 2, 3
 ) AS hours
 WHERE stored.day = hours.day AND stored.key_id = hours.key_id AND stored.plan_id = hours.plan_id;
