@@ -8,7 +8,7 @@ const ROOT = resolve(import.meta.dirname, '../../..');
 /** The published run, of which all figures are taken. */
 const RESULT = resolve(ROOT, 'docs/performance/bench.json');
 /** The pages with figures. */
-export const PAGES = ['README.md', 'docs/performance.md', 'docs/runbook.md'] as const;
+export const PAGES = ['README.md', 'docs/comparison.md', 'docs/performance.md', 'docs/runbook.md'] as const;
 /** A figure in a sentence: `<!-- figure cpu-nginx -->1.42<!-- /figure -->`. */
 const MARKER = /(<!-- figure ([\w-]+) -->)(.*?)(<!-- \/figure -->)/g;
 
