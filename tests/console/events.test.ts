@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import type { Scope } from '../../src/admins/scopes.ts';
 import { bodyOf, createManagementClient, type ManagementClient } from '../../src/client/management-client.ts';
+import { Admin } from '../support/admin.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { type ConsoleStage, startConsole } from './browser-fixture.ts';
@@ -122,6 +123,7 @@ describe('the pages of webhooks', () => {
     const { page, close } = await stage.open(`/webhooks/${webhookId}`);
     await action(page, 'Rotate the secret');
     await page.getByText('Both secrets sign for a day').waitFor();
+    await page.getByLabel('Reason').fill('leaked');
     await page.getByRole('button', { name: 'Rotate secret' }).click();
     await secretShownOnce(page);
     await page.getByText('beside the previous one').waitFor();
@@ -144,9 +146,13 @@ describe('the pages of webhooks', () => {
     await page.getByRole('button', { name: 'Cancel' }).click();
     await action(page, 'Delete');
     await page.getByText('There is no way back').waitFor();
+    await page.getByLabel('Reason').fill('not needed');
     await page.getByRole('button', { name: 'Delete webhook' }).click();
     await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
     await page.getByRole('link', { name: 'Changed by another' }).waitFor({ state: 'detached' });
+    const audit = await new Admin(stage.url).call('GET', `/tollgate/audit-log?targetId=${webhookId}`);
+    const reasons = audit.body.entries.map(({ reason }: { reason: string | null }) => reason);
+    expect(reasons).toEqual(['not needed', null, null, null, 'leaked', null]);
     await close();
   });
 

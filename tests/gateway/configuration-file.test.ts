@@ -102,6 +102,26 @@ describe('CONFIG_FILE', () => {
     expect(await entriesAbout(key.consumerApiKeyId)).toHaveLength(2);
   });
 
+  it('makes webhooks, whose secrets are not logged', async () => {
+    const webhook = (events: string) => `
+webhooks:
+  - {externalId: of-a-file, url: 'https://1.1.1.1/in', events: [${events}], enabled: false}
+`;
+    const settings = await fileWith(webhook('tollgate.key.created'));
+    const replica = await start(settings);
+    const managed = async () => {
+      const { webhooks } = await get('/tollgate/webhook');
+      return webhooks.filter((each: { managedBy: string }) => each.managedBy === settings.CONFIG_OWNER);
+    };
+    const [made, ...others] = await managed();
+    expect([made, others]).toMatchObject([{ externalId: 'of-a-file', events: ['tollgate.key.created'] }, []]);
+    expect(replica.output()).not.toContain('whsec_');
+    await writeFile(settings.CONFIG_FILE, webhook("'tollgate.plan.*'"));
+    await start(settings);
+    const { webhookId, secretHint } = made;
+    expect(await managed()).toMatchObject([{ webhookId, secretHint, events: ['tollgate.plan.*'] }]);
+  });
+
   it('keeps a replica from becoming ready while it is in conflict with what there is', async () => {
     const settings = await fileWith(yamlOf('b'));
     await start(settings);

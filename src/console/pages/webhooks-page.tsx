@@ -1,17 +1,15 @@
 import { Plus, Webhook as WebhookIcon } from 'lucide-react';
 import { Link, useSearchParams } from 'wouter';
 import { useScopes } from '../api/api-context.tsx';
-import { useLive } from '../api/live.ts';
 import { PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
 import { Button } from '../components/forms/button.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { EmptyState } from '../components/states/empty-state.tsx';
 import { NoScope } from '../components/states/live-state.tsx';
-import { RelativeTime } from '../components/text/relative-time.tsx';
 import { CreateWebhook } from './webhooks/create-webhook.tsx';
 import { type Webhook, webhookName } from './webhooks/shown-webhook.ts';
-import { DeliveryBadge, WebhookBadge } from './webhooks/webhook-states.tsx';
+import { WebhookBadge } from './webhooks/webhook-states.tsx';
 import styles from './webhooks/webhooks.module.css';
 
 /** Where events are sent. */
@@ -94,11 +92,6 @@ const COLUMNS: readonly Column<Webhook>[] = [
   },
   { id: 'state', header: 'State', cell: (webhook) => <WebhookBadge webhook={webhook} /> },
   {
-    id: 'last',
-    header: 'Last delivery',
-    cell: ({ webhookId }) => <LastDelivery webhookId={webhookId} />,
-  },
-  {
     id: 'events',
     header: 'Events',
     cell: ({ events }) => (
@@ -113,25 +106,3 @@ const COLUMNS: readonly Column<Webhook>[] = [
     cell: ({ onlyTags }) => (onlyTags.length === 0 ? 'any' : onlyTags.join(', ')),
   },
 ];
-
-/** The newest delivery of a webhook. The list does not have it. */
-function LastDelivery({ webhookId }: { readonly webhookId: string }) {
-  const { data } = useLive(
-    ['webhooks', webhookId, 'last-delivery'],
-    (client, signal) =>
-      client.GET('/tollgate/webhook/{webhookId}/deliveries', {
-        params: { path: { webhookId }, query: { limit: 1 } },
-        signal,
-      }),
-    { scope: 'webhooks:read', pollMs: 15_000 },
-  );
-  const [last] = data?.deliveries ?? [];
-  if (data === undefined) return null;
-  if (last === undefined) return <span className={styles.faint}>none</span>;
-  return (
-    <span className={styles.last}>
-      <DeliveryBadge delivery={last} />
-      <RelativeTime at={last.createdAt} />
-    </span>
-  );
-}

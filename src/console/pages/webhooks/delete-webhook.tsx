@@ -1,7 +1,9 @@
-import type { FormEvent } from 'react';
+import { type FormEvent, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useChange } from '../../api/change.ts';
+import { reasonHeader } from '../../api/reason-header.ts';
 import { Button } from '../../components/forms/button.tsx';
+import { ReasonField } from '../../components/forms/reason-field.tsx';
 import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
@@ -17,8 +19,11 @@ export function DeleteWebhook({ webhook, onClose }: DeleteWebhookProps) {
   const { webhookId } = webhook;
   const name = webhookName(webhook);
   const [, navigate] = useLocation();
+  const [reason, setReason] = useState('');
   const remove = useChange((client, _: undefined) =>
-    client.DELETE('/tollgate/webhook/{webhookId}', { params: { path: { webhookId } } }),
+    client.DELETE('/tollgate/webhook/{webhookId}', {
+      params: { path: { webhookId }, header: reasonHeader(reason) },
+    }),
   );
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -35,6 +40,7 @@ export function DeleteWebhook({ webhook, onClose }: DeleteWebhookProps) {
     >
       <form onSubmit={submit}>
         <WebhookFault error={remove.error} />
+        <ReasonField value={reason} onChange={setReason} />
         <DialogActions>
           <Button onClick={onClose}>Keep it</Button>
           <Button look="danger" type="submit" aria-disabled={remove.isPending}>

@@ -1,6 +1,8 @@
 import { type FormEvent, useState } from 'react';
 import { useChange } from '../../api/change.ts';
+import { reasonHeader } from '../../api/reason-header.ts';
 import { Button } from '../../components/forms/button.tsx';
+import { ReasonField } from '../../components/forms/reason-field.tsx';
 import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { toast } from '../../components/states/toast.tsx';
@@ -20,11 +22,12 @@ export function EditWebhook(props: EditWebhookProps) {
   const { onClose } = props;
   const [{ webhook, etag }] = useState(props);
   const [draft, setDraft] = useState(() => draftOf(webhook));
+  const [reason, setReason] = useState('');
   const save = useChange((client, body: ReturnType<typeof changesOf>) =>
     client.PATCH('/tollgate/webhook/{webhookId}', {
       params: {
         path: { webhookId: webhook.webhookId },
-        header: etag === undefined ? {} : { 'If-Match': etag },
+        header: { ...(etag !== undefined && { 'If-Match': etag }), ...reasonHeader(reason) },
       },
       body,
     }),
@@ -54,6 +57,7 @@ export function EditWebhook(props: EditWebhookProps) {
           present={Object.keys(webhook.headers)}
           error={save.error}
         />
+        <ReasonField value={reason} onChange={setReason} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" aria-disabled={save.isPending}>

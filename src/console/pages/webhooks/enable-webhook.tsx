@@ -1,6 +1,8 @@
 import { type FormEvent, useState } from 'react';
 import { useChange } from '../../api/change.ts';
+import { reasonHeader } from '../../api/reason-header.ts';
 import { Button } from '../../components/forms/button.tsx';
+import { ReasonField } from '../../components/forms/reason-field.tsx';
 import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
@@ -16,8 +18,12 @@ export function EnableWebhook({ webhook, onClose }: EnableWebhookProps) {
   const { webhookId } = webhook;
   // The state when the dialog opened: the gateway may disable the webhook meanwhile.
   const [disables] = useState(webhook.enabled);
+  const [reason, setReason] = useState('');
   const update = useChange((client, body: { enabled: boolean }) =>
-    client.PATCH('/tollgate/webhook/{webhookId}', { params: { path: { webhookId } }, body }),
+    client.PATCH('/tollgate/webhook/{webhookId}', {
+      params: { path: { webhookId }, header: reasonHeader(reason) },
+      body,
+    }),
   );
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -39,6 +45,7 @@ export function EnableWebhook({ webhook, onClose }: EnableWebhookProps) {
     >
       <form onSubmit={submit}>
         <WebhookFault error={update.error} />
+        <ReasonField value={reason} onChange={setReason} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button look={disables ? 'danger' : 'primary'} type="submit" aria-disabled={update.isPending}>

@@ -1,8 +1,10 @@
 import { type FormEvent, useState } from 'react';
 import { SUGGESTED_GRACE_SECONDS } from '../../../client/suggested-grace.ts';
 import { useChange } from '../../api/change.ts';
+import { reasonHeader } from '../../api/reason-header.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { type Grace, GraceChoice } from '../../components/forms/grace-choice.tsx';
+import { ReasonField } from '../../components/forms/reason-field.tsx';
 import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
 import { WebhookFault } from './webhook-form.tsx';
@@ -37,10 +39,11 @@ interface RotateWebhookProps {
 export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
   const { webhookId } = webhook;
   const [graceSeconds, setGraceSeconds] = useState(SUGGESTED_GRACE_SECONDS);
+  const [reason, setReason] = useState('');
   const [secret, setSecret] = useState<string>();
   const rotate = useChange((client, body: { graceSeconds: number }, key) =>
     client.POST('/tollgate/webhook/{webhookId}/rotate', {
-      params: { path: { webhookId }, header: { 'Idempotency-Key': key } },
+      params: { path: { webhookId }, header: { 'Idempotency-Key': key, ...reasonHeader(reason) } },
       body,
     }),
   );
@@ -71,6 +74,7 @@ export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
           chosen={graceSeconds}
           onChange={setGraceSeconds}
         />
+        <ReasonField value={reason} onChange={setReason} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" aria-disabled={rotate.isPending}>

@@ -3,12 +3,12 @@ import { ManagementFault } from '../../../../client/management-fault.ts';
 import { useScopes } from '../../../api/api-context.tsx';
 import { useChange } from '../../../api/change.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
+import { reasonHeader } from '../../../api/reason-header.ts';
 import { Button } from '../../../components/forms/button.tsx';
+import { ReasonField } from '../../../components/forms/reason-field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
 import { counted, formatNumber } from '../../../format/numbers.ts';
-import { reasonHeader } from '../change/key-change.ts';
-import { ReasonField } from '../change/reason-field.tsx';
 import { BulkFields } from './bulk-fields.tsx';
 import { BulkProgress } from './bulk-progress.tsx';
 import {

@@ -1,15 +1,15 @@
 import { type FormEvent, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useChange } from '../../../api/change.ts';
+import { reasonHeader } from '../../../api/reason-header.ts';
 import { Button } from '../../../components/forms/button.tsx';
 import { TextField } from '../../../components/forms/field.tsx';
+import { ReasonField } from '../../../components/forms/reason-field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { counted } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
 import { FormFault } from './form-fault.tsx';
-import { reasonHeader } from './key-change.ts';
-import { ReasonField } from './reason-field.tsx';
 import { RecentUse } from './recent-use.tsx';
 
 interface DeleteKeyDialogProps {

@@ -1,11 +1,11 @@
 import { type FormEvent, useState } from 'react';
 import { Button } from '../../../components/forms/button.tsx';
+import { ReasonField } from '../../../components/forms/reason-field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import { FormFault } from './form-fault.tsx';
 import { useKeyUpdate } from './key-change.ts';
-import { ReasonField } from './reason-field.tsx';
 import { RecentUse } from './recent-use.tsx';
 
 interface EnableKeyDialogProps {

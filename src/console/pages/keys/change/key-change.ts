@@ -1,5 +1,6 @@
 import type { components } from '../../../../client/management-api.ts';
 import { type Change, useChange } from '../../../api/change.ts';
+import { reasonHeader } from '../../../api/reason-header.ts';
 
 type UpdateBody = components['schemas']['UpdateConsumerKeyRequest'];
 
@@ -23,11 +24,4 @@ export function useKeyUpdate(
       body,
     }),
   );
-}
-
-/** The header with the reason for a change, for the audit log. A header carries bytes: UTF-8, one character a byte. */
-export function reasonHeader(reason: string | undefined): { readonly 'X-Audit-Reason'?: string } {
-  const text = reason?.trim() ?? '';
-  if (text === '') return {};
-  return { 'X-Audit-Reason': String.fromCharCode(...new TextEncoder().encode(text)) };
 }

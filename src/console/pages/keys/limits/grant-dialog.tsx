@@ -5,12 +5,12 @@ import { useChange } from '../../../api/change.ts';
 import { fieldMessage } from '../../../api/fault-kind.ts';
 import { Button } from '../../../components/forms/button.tsx';
 import { CountField } from '../../../components/forms/field.tsx';
+import { ReasonField } from '../../../components/forms/reason-field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { counted } from '../../../format/numbers.ts';
 import { FormFault } from '../change/form-fault.tsx';
-import { ReasonField } from '../change/reason-field.tsx';
 import type { LimitCounter } from '../key-model.ts';
 import { CustomerField, customerOf } from './customer-field.tsx';
 

@@ -2,11 +2,11 @@ import { type FormEvent, useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
 import { Button } from '../../../components/forms/button.tsx';
+import { ReasonField } from '../../../components/forms/reason-field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { formatNumber } from '../../../format/numbers.ts';
 import { FormFault } from '../change/form-fault.tsx';
-import { ReasonField } from '../change/reason-field.tsx';
 import { type LimitCounter, quotaOf } from '../key-model.ts';
 import { CustomerField, customerOf } from './customer-field.tsx';
 

@@ -1,4 +1,4 @@
-import { TextField } from '../../../components/forms/field.tsx';
+import { TextField } from './field.tsx';
 
 interface ReasonFieldProps {
   readonly value: string;
