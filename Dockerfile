@@ -2,7 +2,7 @@
 # `docker buildx imagetools inspect node:<tag>` shows its digest. The tests run on the Node of package.json; `engines` says what both must meet.
 ARG NODE_IMAGE=node:24.21.0-alpine3.24@sha256:ebfe2f90462722a7a4de65e91990e97fe0d401c70e0e762c5b53302f905ec1c1
 
-# The console is the one thing that is built. Nothing of what builds it reaches the image but its files.
+# The console and the pages for consumers are all that is built. Nothing of what builds it reaches the image but its files.
 FROM ${NODE_IMAGE} AS console
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -13,6 +13,7 @@ COPY src/paths ./src/paths
 COPY src/limiter/request-limits.ts ./src/limiter/
 COPY src/events/event-types.ts ./src/events/
 COPY src/console ./src/console
+COPY src/portal ./src/portal
 RUN npm run build:console
 
 # Dependencies change less often than source: a layer of their own. Left out are the embedded Postgres, the only optional dependency, because
@@ -33,6 +34,7 @@ COPY package.json LICENSE ./
 COPY sql ./sql
 COPY src ./src
 COPY --from=console /app/dist/console ./dist/console
+COPY --from=console /app/dist/portal ./dist/portal
 COPY bin ./bin
 # `docker run … tollgate keys list` is `node tollgate keys list`; a shell and `docker exec` find the command in the PATH.
 RUN ln -s bin/tollgate.js tollgate

@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-body-rate.ts';
 import type { RequestIds } from '../http/request-id.ts';
+import type { HandoverApp } from '../management/handovers/handover-app.ts';
 import type { SelfServiceApp } from '../management/self-service/self-service-app.ts';
+import { isAtOrBelow } from '../paths/path-matcher.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import type { ClientTimeouts } from '../server/connections/client-timeouts.ts';
 import { HEAD_LIMIT_BYTES } from '../server/parsing/head-limits.ts';
@@ -18,6 +20,8 @@ export interface ListenerParts {
   readonly management: (req: IncomingMessage, res: ServerResponse) => void;
   /** Null if there is no self-service. */
   readonly selfService: SelfServiceApp | null;
+  /** Null without self-service. */
+  readonly handovers?: HandoverApp | null;
   /** Undefined if no other gateway asks for decisions. */
   readonly authorize?: Pick<WiredAuthorize, 'traffic'> | undefined;
   readonly observers: Pick<RequestObservers, 'rejected' | 'selfServed'>;
@@ -42,7 +46,7 @@ export interface Listeners {
 /** Opens `ADMIN_PORT` and `AUTHORIZE_PORT`, if they are set, and then `PORT`. Rejects if one can't be opened. */
 export async function openListeners(context: ReplicaContext, parts: ListenerParts): Promise<Listeners> {
   const { settings, shutdown } = context;
-  const { proxy, management, selfService, observers, connectionLimits } = parts;
+  const { proxy, management, selfService, connectionLimits } = parts;
   const { host, port, adminPort, shutdownDrainMs } = settings;
   const common = commonOptions(context, parts);
   // All ports drain at the same time: a shutdown with ADMIN_PORT takes no longer than one without.
@@ -64,9 +68,9 @@ export async function openListeners(context: ReplicaContext, parts: ListenerPart
     ...common,
     proxied: proxy,
     connectionLimit: connectionLimits.public,
-    onRejected: observers.rejected,
+    onRejected: parts.observers.rejected,
     ...(adminPort === null && { management }),
-    ...(selfService !== null && { selfService: selfServiceOn(proxy, selfService, observers) }),
+    ...(selfService !== null && { selfService: selfServiceOn(parts, selfService) }),
   };
   return {
     adminPort:
@@ -123,16 +127,23 @@ function commonOptions(
   };
 }
 
-/** The proxied side authenticates the key; the app responds. */
+/** The proxied side authenticates the key; the app responds. Links need no key. */
 function selfServiceOn(
-  proxy: ProxiedSide,
+  { proxy, handovers, observers }: ListenerParts,
   app: SelfServiceApp,
-  observers: Pick<RequestObservers, 'selfServed'>,
 ): NonNullable<PublicServerOptions['selfService']> {
   const serve = proxy.selfService({
     faultOf: ({ method = '' }, { path }) => app.faultOf(method, path),
     serve: app.serve,
     observe: (summary) => observers.selfServed(summary, app.operationOf(summary.method, summary.path)),
   });
-  return { path: app.path, serve };
+  return {
+    path: app.path,
+    serve(req, res, head) {
+      if (handovers && isAtOrBelow(head.path, handovers.path)) {
+        req.url = head.target;
+        handovers.serve(req, res);
+      } else serve(req, res, head);
+    },
+  };
 }

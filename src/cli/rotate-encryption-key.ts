@@ -4,6 +4,7 @@ import { explainUnavailability } from '../app/diagnosis/records-fault.ts';
 import { openRecordStore, recordsDirectory } from '../app/stores/open-stores.ts';
 import { rotateSealedWebhooks } from '../events/rotate-sealed-webhooks.ts';
 import { rotateSealedResponses } from '../idempotency/rotate-sealed-responses.ts';
+import { rotateSealedHandovers } from '../keys/handovers/rotate-sealed-handovers.ts';
 import { rotateEncryptionKey } from '../keys/secrets/rotate-sealed-keys.ts';
 import { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -35,9 +36,10 @@ async function rotate(): Promise<number> {
     const adminTokens = await rotateAdminTokens(records.sealedTokens, vault);
     const responses = await rotateSealedResponses(records.responses, vault);
     const webhooks = await rotateSealedWebhooks(records.webhooks, vault);
+    const handovers = await rotateSealedHandovers(records.handovers, vault);
     // Last: what replicas wrote meanwhile under another key is then among the entries that it may verify.
     const auditKeys = await records.audit.retireKeys();
-    log.info({ ...report, adminTokens, responses, webhooks, auditKeys }, 'rotated');
+    log.info({ ...report, adminTokens, responses, webhooks, handovers, auditKeys }, 'rotated');
     if (report.unkept > 0)
       log.warn(
         { keys: report.unkept },

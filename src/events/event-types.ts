@@ -85,6 +85,7 @@ export const EVENT_TYPES = {
   'tollgate.key.deleted': keyChange('A key was deleted.'),
   'tollgate.key.rotated': keyChange('A key was given another secret.'),
   'tollgate.key.rotation_ended': keyChange('Only one of the two secrets of a key is valid any more.'),
+  'tollgate.key.handed_over': keyChange('The secret of a key was shown to who opened its hand-over link.'),
   'tollgate.key.expiring': {
     subject: 'consumerApiKeyId',
     when: '7 days and 1 day before a key expires, once each.',

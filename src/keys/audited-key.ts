@@ -25,7 +25,7 @@ export function auditedKey(key: ConsumerKey): Readonly<Record<string, unknown>> 
   };
 }
 
-export function keyTarget({ id, name, tags }: ConsumerKey): AuditTarget {
+export function keyTarget({ id, name, tags }: Pick<ConsumerKey, 'id' | 'name' | 'tags'>): AuditTarget {
   return { type: 'key', id, name, tags };
 }
 

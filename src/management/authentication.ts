@@ -61,13 +61,13 @@ export function authorize({ scope }: Endpoint, trustedProxies: BlockList): Reque
   };
 }
 
-/** Limits how often a client may guess keys, if the endpoint requires that. */
+/** Limits how often a client may guess secrets, if the endpoint requires that. */
 export function limitGuesses(
   { limitsGuesses }: Endpoint,
   failedCredentials: FailedCredentials | undefined,
 ): ErrorRequestHandler {
   return (error: unknown, req, _res, next) => {
-    const isGuess = limitsGuesses && error instanceof TollgateError && error.code === 'key_not_found';
+    const isGuess = limitsGuesses && error instanceof TollgateError && error.code === limitsGuesses;
     next(isGuess ? (failedCredentials?.errorFor(req, error) ?? error) : error);
   };
 }

@@ -9,6 +9,7 @@ import type { EventStreams } from '../events/stream/event-streams.ts';
 import type { WebhookService } from '../events/webhook-service.ts';
 import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
 import type { BulkJobs } from '../jobs/bulk-jobs.ts';
+import type { HandoverService } from '../keys/handovers/handover-service.ts';
 import type { KeyImports } from '../keys/key-imports.ts';
 import type { KeyRotations } from '../keys/key-rotation.ts';
 import type { KeyService } from '../keys/key-service.ts';
@@ -31,6 +32,9 @@ export interface ManagementServices {
   readonly keys: KeyService;
   readonly rotations: KeyRotations;
   readonly imports: KeyImports;
+  readonly handovers: HandoverService;
+  /** Runs work with services whose changes are committed together or not at all. */
+  readonly inUnit: <Result>(work: (services: UnitServices) => Promise<Result>) => Promise<Result>;
   /** Undefined if the gateway decides for no other gateway or service. */
   readonly verifier: KeyVerifier | undefined;
   readonly plans: PlanService;
@@ -56,6 +60,9 @@ export interface ManagementServices {
  * that is in force later than with the next request.
  */
 export type ServicesFor = (onDeferred: () => void) => ManagementServices;
+
+/** The services of one unit of work for what makes a secret. */
+export type UnitServices = Pick<ManagementServices, 'keys' | 'imports' | 'rotations' | 'handovers'>;
 
 /** Facts about the gateway. */
 export interface GatewayFacts {
@@ -153,13 +160,15 @@ export interface Endpoint<Body = unknown> {
   readonly scope: RequiredScope;
   /** The endpoint is for consumers, and about the key that they present. */
   readonly forConsumers?: true;
+  /** What authorizes the request is in its body: it needs no credential, and its response is never repeated for an `Idempotency-Key`. */
+  readonly forHolders?: true;
   readonly query?: Readonly<Record<string, FieldSchema>>;
   /** Missing if the endpoint reads no body. */
   readonly body?: BodySchema;
   /** The longest body; missing = the default of most endpoints. */
   readonly bodyLimitBytes?: number;
-  /** A key that is not found counts as a wrong credential: repeated guesses get 429. */
-  readonly limitsGuesses?: true;
+  /** An error with this code counts as a wrong credential: repeated guesses get 429. */
+  readonly limitsGuesses?: ErrorCode;
   readonly status: 200 | 201;
   /** The endpoint may also create the record, and then responds with 201. */
   readonly mayCreate?: true;

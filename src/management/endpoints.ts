@@ -2,6 +2,8 @@ import { listAuditLog, verifyAuditLog } from './audit/read-audit-log.ts';
 import { applyConfiguration, diffConfiguration } from './configuration/apply-configuration.ts';
 import { exportConfiguration } from './configuration/export-configuration.ts';
 import type { Endpoint } from './endpoint.ts';
+import { listHandovers, makeHandover, revokeHandover } from './handovers/handovers.ts';
+import { HOLDER_ENDPOINTS } from './handovers/opened-handover.ts';
 import { cancelJob, listJobs, showJob } from './jobs/jobs.ts';
 import { changeConsumerKeys } from './keys/bulk-keys.ts';
 import { showConsumerKey } from './keys/consumer-key-detail.ts';
@@ -55,6 +57,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
   deleteConsumerKey,
   rotateConsumerKey,
   endConsumerKeyRotation,
+  makeHandover,
+  listHandovers,
+  revokeHandover,
   findConsumerKey,
   importConsumerKeys,
   changeConsumerKeys,
@@ -101,9 +106,10 @@ export const ENDPOINTS: readonly Endpoint[] = [
   openApiEndpoint(() => DOCUMENTED_ENDPOINTS),
 ];
 
-/** All endpoints, including that of `AUTHORIZE_PORT` and those for consumers, which self-service serves. */
+/** All endpoints, including that of `AUTHORIZE_PORT` and those for consumers and for holders of a link, which self-service serves. */
 export const DOCUMENTED_ENDPOINTS: readonly Endpoint[] = [
   ...ENDPOINTS,
   verifySecret,
   ...SELF_SERVICE_ENDPOINTS,
+  ...HOLDER_ENDPOINTS,
 ];

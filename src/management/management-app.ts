@@ -47,6 +47,9 @@ export interface ManagementOptions extends ManagementServices {
   readonly consoleDirectory?: string | undefined;
 }
 
+/** As in the proxy, paths that differ in case or by a slash at the end are different paths. */
+export const EXACT_PATHS = { caseSensitive: true, strict: true } as const;
+
 /**
  * The management interface as an Express app. It responds to every request itself. It rejects an unknown path (404) or method (405) first,
  * then wrong credentials, then a wrong query or body; only then the endpoint's handler runs.
@@ -62,10 +65,11 @@ export function createManagementApp({
 }: ManagementOptions): Express {
   const authenticated = authenticate(credentials);
   const { failedCredentials } = credentials;
-  const consoleFiles = consoleDirectory === undefined ? undefined : createConsoleApp(consoleDirectory);
+  const pages =
+    consoleDirectory && express.Router(EXACT_PATHS).use(CONSOLE_PATH, createConsoleApp(consoleDirectory));
   return createEndpointApp(ENDPOINTS, {
     ...{ authenticated, failedCredentials, services, trustedProxies, idempotency, bodyBudget, servicesFor },
-    ...(consoleFiles && { consoleFiles }),
+    ...(pages && { pages }),
   });
 }
 
@@ -77,11 +81,11 @@ export interface EndpointAppOptions
   /** Limits how often a client may guess secrets; undefined = no limit. */
   readonly failedCredentials?: FailedCredentials;
   readonly services: ManagementServices;
-  /** Serves `CONSOLE_PATH` and the paths below it; undefined = there is no console. */
-  readonly consoleFiles?: RequestHandler;
+  /** Serves the pages, and passes on all other requests; undefined = there are none. */
+  readonly pages?: RequestHandler;
 }
 
-/** An Express app of these endpoints and, if there is one, the console. */
+/** An Express app of these endpoints and, if there are any, of pages. */
 export function createEndpointApp(
   all: readonly Endpoint[],
   {
@@ -92,7 +96,7 @@ export function createEndpointApp(
     idempotency,
     bodyBudget,
     servicesFor,
-    consoleFiles,
+    pages,
   }: EndpointAppOptions,
 ): Express {
   const app = express();
@@ -104,7 +108,7 @@ export function createEndpointApp(
   app.enable('strict routing');
 
   app.use(setSecurityHeaders);
-  if (consoleFiles !== undefined) app.use(CONSOLE_PATH, consoleFiles);
+  if (pages !== undefined) app.use(pages);
   const changeOf = (req: Request, res: Response) =>
     readChangeContext(req, res, { clock: services.clock, trustedProxies });
   const compile = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS);
@@ -211,7 +215,8 @@ function respond(endpoint: Endpoint, { log: parentLog, servicesFor, changeOf, id
     const onDeferred = () => void res.set('Tollgate-Applies-Within', String(APPLIES_WITHIN_S));
     const handle = (servicesIn: ServicesFor, operationId?: string) =>
       endpoint.handle({ ...call, operationId }, { ...servicesIn(onDeferred), log });
-    const idempotencyKey = endpoint.method === 'post' ? readIdempotencyKey(req) : undefined;
+    const idempotencyKey =
+      endpoint.method === 'post' && !endpoint.forHolders ? readIdempotencyKey(req) : undefined;
     if (idempotencyKey !== undefined) {
       const perform = async (operationId: string, servicesInUnit?: ServicesFor) =>
         completed(endpoint, await handle(servicesInUnit ?? servicesFor, operationId));

@@ -97,6 +97,13 @@ export const backendUrl: Parse<URL> = (value) => {
   return url;
 };
 
+/** The address of the public port as consumers see it: a scheme, a host and perhaps a port. */
+export const publicUrl: Parse<string> = (value) => {
+  const url = backendUrl(value);
+  if (url.pathname !== '/') throw new Error('must not hold a path');
+  return url.origin;
+};
+
 /** The URL of one Postgres server. */
 export const postgresUrl: Parse<string> = (value) => {
   const url = URL.parse(value);

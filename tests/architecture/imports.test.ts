@@ -18,6 +18,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli'],
   client: [],
   console: ['client', 'events', 'limiter', 'paths'],
+  portal: ['console'],
   cli: ['client', 'app', 'settings', 'platform', 'keys', 'admins', 'events', 'idempotency'],
   app: [
     'settings',
@@ -110,6 +111,7 @@ const packageFolders: Readonly<Record<string, readonly string[]>> = {
   echarts: ['console'],
   'lucide-react': ['console'],
   wouter: ['console'],
+  preact: ['portal'],
   commander: ['cli'],
   'csv-parse': ['cli'],
   '@bomb.sh/tab': ['cli'],

@@ -49,6 +49,7 @@ describe('while Postgres is down', () => {
     limit: 1,
     period: 'hour',
     requests: 1,
+    ttlSeconds: 60,
     graceSeconds: 0,
     keep: 'new',
     secret: 'a-secret-that-comes-from-outside',

@@ -358,7 +358,10 @@ describe('a POST with an Idempotency-Key that changes records', () => {
       await call('/api-keys/import', {
         keys: [{ name: 'imported', secret: 'a-secret-from-elsewhere-of-32-chars' }],
       });
-      await call('/consumer-api-key/{consumerApiKeyId}/rotate', { graceSeconds: 60 }, id);
+      await call(CREATE, { name: 'handed over', handover: { ttlSeconds: 60 } });
+      await call('/consumer-api-key/{consumerApiKeyId}/handover', { ttlSeconds: 60 }, id);
+      const rotation = { graceSeconds: 60, handover: { ttlSeconds: 60 } };
+      await call('/consumer-api-key/{consumerApiKeyId}/rotate', rotation, id);
       await call('/consumer-api-key/{consumerApiKeyId}/end-rotation', { keep: 'new' }, id);
       await call('/api-keys/apply-rate-limit', { rateLimitId: 'small', consumerApiKeyId: key.id });
       const { body: job } = await call('/api-keys/bulk', { ids: id, action: 'disable' });

@@ -9,6 +9,7 @@ import type { FailedCredentials } from '../../src/http/credentials/failed-creden
 import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import type { SystemReport } from '../../src/management/system/system-report.ts';
+import { SELF_SERVICE_PATH } from '../../src/paths/path-matcher.ts';
 import type { PublicServer } from '../../src/server/public-server.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import type { KeyUsage, UsageReader } from '../../src/usage/usage-counts.ts';
@@ -117,7 +118,11 @@ export async function startManagement(replacements: Replacements = {}): Promise<
   const secrets = [ROOT_TOKEN, OTHER_ROOT_TOKEN];
   const lines: string[] = [];
   const gateway = new InProcessGateway({
-    settings: { rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN], secretReveal: reveal, defaultPlanId },
+    settings: {
+      ...{ rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN], secretReveal: reveal, defaultPlanId },
+      // For hand-over links.
+      ...{ publicUrl: 'https://api.example.com', selfServicePath: SELF_SERVICE_PATH },
+    },
     clock,
     ...(failedCredentials !== undefined && { failedCredentials }),
     ...(counters !== undefined && { counters }),

@@ -144,6 +144,7 @@ describe('the image', () => {
     expect((await values('COPY')).filter((copy) => copy.includes('--from'))).toEqual([
       '--from=dependencies /app/node_modules ./node_modules',
       '--from=console /app/dist/console ./dist/console',
+      '--from=console /app/dist/portal ./dist/portal',
       '--chown=0:0 --from=compiled /app/node_modules/.cache ./node_modules/.cache',
     ]);
     // The user who compiles is the one who runs, because Node keeps what it compiled apart for each user. But what it left belongs to root.

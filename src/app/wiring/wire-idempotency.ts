@@ -1,5 +1,6 @@
 import { IdempotentRequests } from '../../idempotency/idempotent-requests.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
+import type { HandoverService } from '../../keys/handovers/handover-service.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { PeriodicTask } from '../../platform/periodic-task.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
@@ -8,20 +9,21 @@ import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 const PRUNING_PAUSE_MS = 600_000;
 const LONGEST_PRUNING_PAUSE_MS = 3_600_000;
 
-/** Builds what remembers the responses to idempotent requests, and removes expired ones from time to time. */
+/** Builds what remembers the responses to idempotent requests. From time to time removes expired ones, and what expired links keep. */
 export function wireIdempotency<Unit>(
   { platform, shutdown }: ReplicaContext,
   store: ResponseStore<Unit>,
-  vault: SecretVault,
+  { vault, handovers }: { readonly vault: SecretVault; readonly handovers: Pick<HandoverService, 'prune'> },
 ): IdempotentRequests<Unit> {
   const { clock, log, random } = platform;
   const requests = new IdempotentRequests({ store, vault, clock });
   const prune = async (): Promise<boolean> => {
     try {
       await requests.prune();
+      await handovers.prune();
       return true;
     } catch (error) {
-      log.warn({ err: error }, 'expired responses could not be removed; it is tried again');
+      log.warn({ err: error }, 'expired responses and links could not be removed; it is tried again');
       return false;
     }
   };

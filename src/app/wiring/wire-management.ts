@@ -8,6 +8,7 @@ import type { FailedCredentials } from '../../http/credentials/failed-credential
 import type { RequestIds } from '../../http/request-id.ts';
 import { withRequestId } from '../../http/with-request-id.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
+import { HANDOVER_LOOK_UPS, HandoverService } from '../../keys/handovers/handover-service.ts';
 import { keyIdMaker } from '../../keys/key-id.ts';
 import { KeyImports } from '../../keys/key-imports.ts';
 import { KeyRotations } from '../../keys/key-rotation.ts';
@@ -16,11 +17,15 @@ import type { KeyVerifier } from '../../keys/key-verifier.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { ChangeVersions } from '../../limiter/changes/change-versions.ts';
 import type { GatewayFacts, ManagementServices, ServicesFor } from '../../management/endpoint.ts';
+import { createHandoverApp, type HandoverApp } from '../../management/handovers/handover-app.ts';
+import { HANDOVER_PATH } from '../../management/handovers/opened-handover.ts';
 import { createManagementApp } from '../../management/management-app.ts';
 import { createSelfServiceApp, type SelfServiceApp } from '../../management/self-service/self-service-app.ts';
 import type { SystemStatus } from '../../management/system/system-report.ts';
+import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
 import { PlanService } from '../../plans/plan-service.ts';
 import { PlanPreviewer } from '../../plans/preview/plan-previewer.ts';
+import { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
 import { idMaker } from '../../platform/id-maker.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -40,6 +45,9 @@ import { usageSeries } from './wire-usage.ts';
 
 /** The same path from the source of a clone, in the image and in an installed package, where this file is under `dist/app/wiring`. */
 export const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../../dist/console');
+
+/** The pages for consumers, likewise. */
+const PORTAL_DIRECTORY = join(import.meta.dirname, '../../../dist/portal');
 
 /** What the management interface is built from. */
 export interface ManagementParts {
@@ -68,6 +76,8 @@ export interface ManagementApps {
   readonly management: (req: IncomingMessage, res: ServerResponse) => void;
   /** Null if there is no self-service. */
   readonly selfService: SelfServiceApp | null;
+  /** The page of hand-over links; null without self-service. */
+  readonly handovers: HandoverApp | null;
 }
 
 /** Builds the management interface, as a request listener, and self-service. */
@@ -78,7 +88,9 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
   const servicesIn = managementServices(context, parts);
   const servicesFor = servicesIn(records);
   const services = servicesFor(() => {});
-  const idempotency = wireIdempotency(context, storeWith(servicesIn, records.responses), vault);
+  const idempotency = wireIdempotency(context, storeWith(servicesIn, records.responses), {
+    ...{ vault, handovers: services.handovers },
+  });
   const bodyBudget = new BodyBudget();
   const { trustedProxies, selfServicePath } = settings;
   const adminTokens = new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log });
@@ -90,18 +102,16 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
     bodyBudget,
     consoleDirectory,
   });
+  const common = { services, trustedProxies, idempotency, bodyBudget, servicesFor };
+  const served = { requestIds, clock, onServed: observers.managed };
+  const links =
+    selfServicePath === null
+      ? null
+      : createHandoverApp(selfServicePath, { ...common, failedCredentials, pages: PORTAL_DIRECTORY });
   return {
-    management: withRequestId(app, { requestIds, clock, onServed: observers.managed }),
-    selfService:
-      selfServicePath === null
-        ? null
-        : createSelfServiceApp(selfServicePath, {
-            services,
-            trustedProxies,
-            idempotency,
-            bodyBudget,
-            servicesFor,
-          }),
+    management: withRequestId(app, served),
+    selfService: selfServicePath === null ? null : createSelfServiceApp(selfServicePath, common),
+    handovers: links && { path: links.path, serve: withRequestId(links.serve, served) },
   };
 }
 
@@ -147,7 +157,16 @@ function managementServices(context: ReplicaContext, parts: ManagementParts): Se
 
 type ChangingServices = Pick<
   ManagementServices,
-  'keys' | 'imports' | 'rotations' | 'plans' | 'tokens' | 'configurations' | 'jobs' | 'webhooks'
+  | 'keys'
+  | 'imports'
+  | 'rotations'
+  | 'handovers'
+  | 'inUnit'
+  | 'plans'
+  | 'tokens'
+  | 'configurations'
+  | 'jobs'
+  | 'webhooks'
 >;
 
 function changingServices(
@@ -159,7 +178,12 @@ function changingServices(
   const sealer = createSealer({ settings }, { vault, rootTokens });
   const makeId = keyIdMaker(clock, random);
   const makeTokenId = idMaker('adm_', clock, random);
-  return (scope, onDeferred) => {
+  const handoverParts = {
+    ...{ vault, clock, random, reveal, lookUps: new ConcurrencyLimit(HANDOVER_LOOK_UPS) },
+    makeId: idMaker('hnd_', clock, random),
+    pageUrl: (host: string | undefined) => handoverPageUrl(settings, host),
+  };
+  const servicesIn = (scope: RecordScope, onDeferred: () => void): ChangingServices => {
     const { keys: repository, keyList, secrets } = scope;
     const versions = new ChangeVersions({ versions: changes.versions, unit: scope, onDeferred });
     return {
@@ -168,6 +192,8 @@ function changingServices(
       }),
       imports: new KeyImports({ secrets, sealer, clock, makeId }),
       rotations: new KeyRotations({ secrets, versions, sealer, random, keyPrefix }),
+      handovers: new HandoverService({ repository: scope.handovers, ...handoverParts }),
+      inUnit: (work) => scope.inUnit((unit) => work(servicesIn(unit, onDeferred))),
       plans: new PlanService({
         ...{ repository: scope.plans, committed: records.plans, versions, defaultPlanId, pathCase },
       }),
@@ -177,6 +203,29 @@ function changingServices(
       webhooks: webhooksIn(scope),
     };
   };
+  return servicesIn;
+}
+
+const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/;
+
+/**
+ * Where consumers find the page of links. Without `PUBLIC_URL` only a gateway on this machine has one, for development: the host of a
+ * request to the management interface says nothing about the public address of others, or its scheme.
+ */
+function handoverPageUrl(
+  {
+    publicUrl,
+    selfServicePath,
+    adminPort,
+    port,
+  }: Pick<Settings, 'publicUrl' | 'selfServicePath' | 'adminPort' | 'port'>,
+  host = '',
+): string | undefined {
+  const [address, name] = LOOPBACK.exec(host) ?? [];
+  const local = adminPort === null ? address : name && `${name}:${port}`;
+  const base = publicUrl ?? (local && `http://${local}`);
+  if (base === undefined || selfServicePath === null) return undefined;
+  return base + selfServicePath + HANDOVER_PATH.slice(SELF_SERVICE_PATH.length);
 }
 
 function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {

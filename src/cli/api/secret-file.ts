@@ -22,7 +22,7 @@ export function makesSecret(command: Command, what = 'the secret'): Command {
  * Runs `make`, which makes a secret. A file is created first, so that no secret is made that can't be kept, and removed if no secret is
  * made. Resolves with what the command shows: without the secret if the file has it.
  */
-export async function keepSecret<T extends { readonly secret: string }>(
+export async function keepSecret<T extends { readonly secret?: string }>(
   session: Session,
   { secretFile }: SecretFileOptions,
   make: () => Promise<T>,
@@ -30,7 +30,7 @@ export async function keepSecret<T extends { readonly secret: string }>(
   if (secretFile === undefined) return make();
   return withSecretFile(session, secretFile, async (keep) => {
     const { secret, ...shown } = await make();
-    keep(`${secret}\n`);
+    if (secret !== undefined) keep(`${secret}\n`);
     return shown;
   });
 }

@@ -62,7 +62,8 @@ export async function createKey(
   client: ManagementClient,
   body: KeyFields,
 ): Promise<{ readonly id: string; readonly secret: string }> {
-  return bodyOf(client.POST('/consumer-api-key/create', { body }));
+  const { id, secret = '' } = await bodyOf(client.POST('/consumer-api-key/create', { body }));
+  return { id, secret };
 }
 
 /** Makes an admin token that may read everything for a day, and returns its secret. */

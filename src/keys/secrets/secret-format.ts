@@ -71,7 +71,7 @@ function checksum(body: string): string {
 }
 
 /** `length` base62 digits, each as likely as any other. */
-function randomBase62(length: number, random: Random): string {
+export function randomBase62(length: number, random: Random): string {
   let text = '';
   while (text.length < length) {
     for (const byte of random.bytes(length - text.length)) {

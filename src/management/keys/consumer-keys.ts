@@ -1,8 +1,15 @@
 import type { BodySchema } from '../../http/body-schema.ts';
+import type { HandoverRequest } from '../../keys/handovers/handover-service.ts';
 import type { KeyChanges } from '../../keys/key-repository.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { sqlSeconds } from '../../platform/timestamps.ts';
-import { type Endpoint, Reply } from '../endpoint.ts';
+import { type Endpoint, Reply, type UnitServices } from '../endpoint.ts';
+import {
+  HANDOVER,
+  madeWithHandover,
+  presentSecret,
+  withSecretOrHandover,
+} from '../handovers/handover-fields.ts';
 import { named, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readFields, TAG_EDITS, type WrittenKeyFields } from './key-fields.ts';
 import { SECRET } from './secret-fields.ts';
@@ -11,15 +18,16 @@ import { KEY_ITEM, presentKeyItem } from './shown-key-fields.ts';
 interface CreateKeyBody extends WrittenKeyFields {
   readonly name: string;
   readonly secret?: string;
+  readonly handover?: HandoverRequest;
 }
 const CREATE_KEY_BODY: BodySchema = {
   type: 'object',
   additionalProperties: false,
   required: ['name'],
-  properties: { ...KEY_FIELDS, secret: SECRET },
+  properties: { ...KEY_FIELDS, secret: SECRET, handover: HANDOVER },
 };
 
-/** Makes a key. Its secret is in the response. */
+/** Makes a key. Its secret is in the response, unless a link hands it over. */
 export const createConsumerKey: Endpoint<CreateKeyBody> = {
   method: 'post',
   path: '/consumer-api-key/create',
@@ -31,23 +39,25 @@ export const createConsumerKey: Endpoint<CreateKeyBody> = {
   tagged: true,
   response: named(
     'CreatedConsumerKey',
-    objectOf({
+    withSecretOrHandover({
       id: TEXT,
       name: TEXT,
-      secret: TEXT,
       createdAt: { type: 'string', description: 'UTC', examples: ['2026-02-03 04:05:06'] },
     }),
   ),
-  errors: ['plan_not_found', 'secret_taken'],
-  async handle({ body, change }, { keys, imports, clock, log }) {
+  errors: ['plan_not_found', 'secret_taken', 'handover_unavailable'],
+  async handle({ body, header, change }, services) {
+    const { clock, log } = services;
     const fields = { name: body.name.trim(), ...readFields(body, clock) };
-    const created =
-      body.secret === undefined
-        ? await keys.create(fields, change)
-        : { key: await imports.create(fields, body.secret, change), secret: body.secret };
+    const { secret: given, handover } = body;
+    const create = async ({ keys, imports }: UnitServices) =>
+      given === undefined
+        ? keys.create(fields, change)
+        : { key: await imports.create(fields, given, change), secret: given };
+    const created = await madeWithHandover(create, { handover, header, change }, services);
     log.info({ event: 'key_created', keyId: created.key.id }, 'a consumer key was created');
     const { id, name, createdAtMs } = created.key;
-    const shown = { id, name, secret: created.secret, createdAt: sqlSeconds(createdAtMs) };
+    const shown = { id, name, ...presentSecret(created), createdAt: sqlSeconds(createdAtMs) };
     return Reply.created(`/consumer-api-key/${id}`, created.key, shown);
   },
 };

@@ -26,7 +26,7 @@ export const findConsumerKey: Endpoint<{ readonly secret: string }> = {
   summary: 'Find the consumer API key that has a secret',
   scope: 'keys:read',
   body: FIND_KEY_BODY,
-  limitsGuesses: true,
+  limitsGuesses: 'key_not_found',
   withoutTransaction: true,
   status: 200,
   tagged: true,

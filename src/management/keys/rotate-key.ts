@@ -1,9 +1,16 @@
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
+import type { HandoverRequest } from '../../keys/handovers/handover-service.ts';
 import { MAX_GRACE_SECONDS } from '../../keys/key-rotation.ts';
 import type { KeptSecret } from '../../keys/secrets/secret-repository.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
-import { INSTANT, named, objectOf, TEXT } from '../response-schemas.ts';
+import {
+  HANDOVER,
+  madeWithHandover,
+  presentSecret,
+  withSecretOrHandover,
+} from '../handovers/handover-fields.ts';
+import { INSTANT, named, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readExpiry } from './key-fields.ts';
 import { SECRET } from './secret-fields.ts';
 import { KEY_ITEM, presentKeyItem } from './shown-key-fields.ts';
@@ -20,12 +27,18 @@ export interface RotateKeyBody {
   readonly graceSeconds: number;
   readonly secret?: string;
   readonly expiresAt?: string | null;
+  readonly handover?: HandoverRequest;
 }
 const ROTATE_KEY_BODY: BodySchema = {
   type: 'object',
   additionalProperties: false,
   required: ['graceSeconds'],
-  properties: { graceSeconds: GRACE_SECONDS, secret: SECRET, expiresAt: KEY_FIELDS.expiresAt },
+  properties: {
+    graceSeconds: GRACE_SECONDS,
+    secret: SECRET,
+    expiresAt: KEY_FIELDS.expiresAt,
+    handover: HANDOVER,
+  },
 };
 
 /** Gives a key a new secret. The previous one stays valid for a grace period. */
@@ -42,26 +55,27 @@ export const rotateConsumerKey: Endpoint<RotateKeyBody> = {
   headers: ['Tollgate-Applies-Within'],
   response: named(
     'RotatedConsumerKey',
-    objectOf({
+    withSecretOrHandover({
       consumerApiKeyId: TEXT,
-      secret: { ...TEXT, description: 'The new one.' },
       previousValidUntil: INSTANT,
       message: TEXT,
     }),
   ),
-  errors: ['key_not_found', 'rotation_in_progress', 'secret_taken'],
-  async handle({ id, body, change }, { rotations, clock, log }) {
-    const { graceSeconds, secret: given } = body;
+  errors: ['key_not_found', 'rotation_in_progress', 'secret_taken', 'handover_unavailable'],
+  async handle({ id, body, header, change }, services) {
+    const { clock, log } = services;
+    const { graceSeconds, secret: given, handover } = body;
     const expiresAtMs = readExpiry(body.expiresAt, clock);
-    const { key, secret, previousValidUntilMs } = await rotations.rotate(
-      id,
-      { graceSeconds, secret: given, expiresAtMs },
-      change,
+    const rotated = await madeWithHandover(
+      ({ rotations }) => rotations.rotate(id, { graceSeconds, secret: given, expiresAtMs }, change),
+      { handover, header, change },
+      services,
     );
+    const { key, previousValidUntilMs } = rotated;
     log.info({ event: 'key_rotated', keyId: key.id, graceSeconds }, 'a consumer key got a new secret');
     return Reply.tagged(key, {
       consumerApiKeyId: key.id,
-      secret,
+      ...presentSecret(rotated),
       previousValidUntil: isoSeconds(previousValidUntilMs),
       message:
         graceSeconds === 0

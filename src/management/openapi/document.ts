@@ -66,8 +66,8 @@ const TAGS = [
 ];
 
 /** The tag of an operation, derived from its path. */
-function tagOf({ path, forConsumers }: Endpoint): string {
-  if (forConsumers) return 'self-service';
+function tagOf({ path, forConsumers, forHolders }: Endpoint): string {
+  if (forConsumers || forHolders) return 'self-service';
   if (path.endsWith('/usage')) return 'usage';
   if (/^\/tollgate\/(webhook|events)\b/.test(path)) return 'events';
   if (path.startsWith('/tollgate')) return 'administration';
@@ -80,7 +80,7 @@ interface Components {
 }
 
 function operationOf(endpoint: Endpoint, { schemas, errors }: Components): object {
-  const { operationId, summary, scope, forConsumers, body } = endpoint;
+  const { operationId, summary, body } = endpoint;
   const parameters = parametersOf(endpoint, schemas);
   const name = capitalized(operationId);
   const content = body && {
@@ -93,17 +93,21 @@ function operationOf(endpoint: Endpoint, { schemas, errors }: Components): objec
     operationId,
     summary,
     tags: [tagOf(endpoint)],
-    security: forConsumers
-      ? [{ consumerKey: [] }]
-      : [{ rootToken: [] }, { adminToken: requiredScopes(scope) }],
+    security: securityOf(endpoint),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(content === undefined ? {} : { requestBody: { required: true, content } }),
     responses: { ...successesOf(endpoint, schemas), ...errors.of(endpoint) },
   };
 }
 
+/** Empty: no credential is needed. */
+function securityOf({ scope, forConsumers, forHolders }: Endpoint): readonly object[] {
+  if (forHolders) return [];
+  return forConsumers ? [{ consumerKey: [] }] : [{ rootToken: [] }, { adminToken: requiredScopes(scope) }];
+}
+
 function successesOf(endpoint: Endpoint, schemas: SchemaComponents): object {
-  const { operationId, method, status, mayCreate, tagged, csv, yaml, response } = endpoint;
+  const { operationId, method, forHolders, status, mayCreate, tagged, csv, yaml, response } = endpoint;
   const schema = schemas.place(response, `${capitalized(operationId)}Response`);
   const example = RESPONSE_EXAMPLES[operationId];
   const content = endpoint.eventStream
@@ -116,7 +120,7 @@ function successesOf(endpoint: Endpoint, schemas: SchemaComponents): object {
   const headers: readonly HeaderName[] = [
     'X-Request-Id',
     ...(tagged ? (['ETag'] as const) : []),
-    ...(method === 'post' ? (['Idempotency-Replayed'] as const) : []),
+    ...(method === 'post' && !forHolders ? (['Idempotency-Replayed'] as const) : []),
     ...(csv || yaml ? (['Vary'] as const) : []),
     ...(endpoint.headers ?? []),
   ];

@@ -1,8 +1,9 @@
 import { STATUS_CODES } from 'node:http';
 import { ERROR_CODES, type ErrorCode, TollgateError } from '../../errors.ts';
 import { failureOf } from '../../http/errors/error-responses.ts';
+import { HANDOVER_STATES } from '../../keys/handovers/handover.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { COUNT, INSTANT, listOf, objectOf, TEXT } from '../response-schemas.ts';
+import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { headersOf } from './headers.ts';
 import { capitalized, type SchemaComponents } from './schema-components.ts';
 
@@ -21,6 +22,9 @@ const GENERAL_ERRORS: readonly ErrorCode[] = [
   'store_unavailable',
   'http_version_not_supported',
 ];
+
+/** Codes that any endpoint for holders of a link may respond with: any address may use one. */
+const HOLDER_ERRORS: readonly ErrorCode[] = GENERAL_ERRORS.filter((code) => code !== 'address_not_allowed');
 
 /** Codes that any endpoint for administrators may respond with. */
 const COMMON_ERRORS: readonly ErrorCode[] = [
@@ -60,6 +64,8 @@ const FIELD_FAULTS = {
 };
 
 /** Further fields of an error, besides its sentence and its code. */
+const GONE_FOR = 'Only with the code handover_gone.';
+
 const DETAILS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, object>>>>> = {
   invalid_body: { errors: FIELD_FAULTS },
   pattern_not_canonical: { errors: FIELD_FAULTS },
@@ -70,6 +76,10 @@ const DETAILS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, object
   count_mismatch: { count: { ...COUNT, description: 'Only with the code count_mismatch.' } },
   digest_mismatch: {
     digest: { ...TEXT, description: 'Of the changes as they are now; only with the code digest_mismatch.' },
+  },
+  handover_gone: {
+    state: { type: 'string', enum: HANDOVER_STATES, description: GONE_FOR },
+    usedAt: { ...orNull(INSTANT), description: GONE_FOR },
   },
   range_too_large: {
     largestRange: {
@@ -162,18 +172,21 @@ const PROBLEM = {
 
 /** Every code that an operation may respond with. */
 function codesOf(endpoint: Endpoint): readonly ErrorCode[] {
-  const { method, path, body, conditional, errors } = endpoint;
+  const { method, path, body, conditional, forHolders, errors } = endpoint;
   return [
     ...commonErrorsOf(endpoint),
     ...(body === undefined ? [] : [...BODY_ERRORS, 'overloaded' as const]),
     ...(path.includes('{') ? (['not_found'] as const) : []),
     ...(conditional ? (['version_mismatch'] as const) : []),
-    ...(method === 'post' ? (['idempotency_key_reused', 'idempotency_in_progress'] as const) : []),
+    ...(method === 'post' && !forHolders
+      ? (['idempotency_key_reused', 'idempotency_in_progress'] as const)
+      : []),
     ...errors,
   ];
 }
 
-function commonErrorsOf({ forConsumers }: Endpoint): readonly ErrorCode[] {
+function commonErrorsOf({ forConsumers, forHolders }: Endpoint): readonly ErrorCode[] {
+  if (forHolders) return HOLDER_ERRORS;
   return forConsumers ? CONSUMER_ERRORS : COMMON_ERRORS;
 }
 

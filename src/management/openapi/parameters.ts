@@ -40,6 +40,12 @@ const PARAMETERS = {
     required: true,
     schema: { type: 'string', minLength: 1 },
   },
+  handoverId: {
+    name: 'handoverId',
+    in: 'path',
+    required: true,
+    schema: { type: 'string', minLength: 1 },
+  },
   jobId: {
     name: 'jobId',
     in: 'path',
@@ -83,12 +89,12 @@ export function parameterComponents(): object {
 
 /** The parameters of an operation. */
 export function parametersOf(endpoint: Endpoint, schemas: SchemaComponents): readonly object[] {
-  const { method, path, query = {}, conditional } = endpoint;
+  const { method, path, query = {}, conditional, forHolders } = endpoint;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   const inHeader = [
-    ...(method === 'post' ? ['IdempotencyKey'] : []),
+    ...(method === 'post' && !forHolders ? ['IdempotencyKey'] : []),
     ...(conditional ? ['IfMatch', 'IfNoneMatch'] : []),
-    ...(method === 'get' ? [] : ['AuditReason']),
+    ...(method === 'get' || forHolders ? [] : ['AuditReason']),
   ];
   return [
     ...inPath.map(referenceTo),

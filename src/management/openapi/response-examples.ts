@@ -6,6 +6,8 @@ const LATER = '2026-02-05T10:00:00Z';
 const WEBHOOK_ID = 'whk_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
 const DELIVERY_ID = 'dlv_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
 
+const HANDOVER_ID = 'hnd_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
+
 const KEY_FIELDS = {
   enabled: true,
   expiresAt: null,
@@ -154,6 +156,24 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
   deleteConsumerKey: { consumerApiKeyId: KEY_ID, message: 'The consumer API key was deleted.' },
   rotateConsumerKey: ROTATED_KEY,
   endConsumerKeyRotation: KEY,
+  makeHandover: {
+    handoverId: HANDOVER_ID,
+    url: 'https://api.example.com/tollgate/self/handover#tgh_…',
+    expiresAt: LATER,
+  },
+  listHandovers: {
+    handovers: [
+      {
+        ...{ handoverId: HANDOVER_ID, state: 'used', note: 'For the mobile team', createdAt: CREATED_AT },
+        ...{ expiresAt: LATER, usedAt: CHANGED_AT, revokedAt: null },
+      },
+    ],
+  },
+  revokeHandover: { handoverId: HANDOVER_ID, message: 'The hand-over link was revoked.' },
+  openHandover: {
+    ...{ state: 'open', name: 'Mobile app', note: 'For the mobile team', expiresAt: LATER, usedAt: null },
+  },
+  revealHandover: { ...KEY_NAME, secret: 'tg_…' },
   findConsumerKey: { ...KEY, matchedSecret: 'current' },
   verifySecret: VERDICT,
   tryConsumerKey: VERDICT,

@@ -11,6 +11,7 @@ import type { Outbox } from '../../events/degradation-events.ts';
 import type { DeliveryQueue } from '../../events/delivery/delivery.ts';
 import type { SealedWebhooks } from '../../events/rotate-sealed-webhooks.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
+import type { SealedHandovers } from '../../keys/handovers/rotate-sealed-handovers.ts';
 import type { SealedKeys } from '../../keys/secrets/rotate-sealed-keys.ts';
 import type { RecordChanges } from '../../limiter/changes/record-changes.ts';
 import { PostgresSealedTokens } from './admins/postgres-sealed-tokens.ts';
@@ -39,6 +40,7 @@ export interface Records extends RecordScope {
   readonly audit: AuditLog;
   readonly recordChanges: RecordChanges;
   readonly deliveries: DeliveryQueue;
+  readonly handovers: Repositories['handovers'] & SealedHandovers;
   readonly outbox: Outbox;
   /** For the rotation of encryption keys. */
   readonly sealedKeys: SealedKeys;

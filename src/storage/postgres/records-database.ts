@@ -8,6 +8,7 @@ import type {
   WebhookDeliveriesTable,
   WebhooksTable,
 } from './events/events-tables.ts';
+import type { HandoverSecretsTable, HandoversTable } from './handovers/handovers-tables.ts';
 import type { JobKeysTable, JobsTable } from './jobs/jobs-tables.ts';
 import type { ConsumerKeysTable, PreviousSecretsTable } from './keys/consumer-keys-table.ts';
 import type { PlansTable } from './plans/plans-table.ts';
@@ -48,6 +49,8 @@ export interface RecordsTables {
   readonly webhooks: WebhooksTable;
   readonly webhook_deliveries: WebhookDeliveriesTable;
   readonly leases: LeasesTable;
+  readonly handovers: HandoversTable;
+  readonly handover_secrets: HandoverSecretsTable;
   readonly jobs: JobsTable;
   readonly job_keys: JobKeysTable;
   readonly key_expiry_progress: KeyExpiryProgressTable;

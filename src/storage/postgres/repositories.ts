@@ -2,6 +2,7 @@ import type { AdminTokenRepository } from '../../admins/admin-token-repository.t
 import type { DesiredStateStore } from '../../desired-state/desired-state-store.ts';
 import type { WebhookRepository } from '../../events/webhook-repository.ts';
 import type { JobStore } from '../../jobs/job-store.ts';
+import type { HandoverRepository } from '../../keys/handovers/handover-repository.ts';
 import type { KeyListStore } from '../../keys/key-list.ts';
 import type { KeyRepository } from '../../keys/key-repository.ts';
 import type { SecretRepository } from '../../keys/secrets/secret-repository.ts';
@@ -10,6 +11,7 @@ import { PostgresAdminTokenRepository } from './admins/postgres-admin-token-repo
 import type { AuditedChanges } from './audit/audited-changes.ts';
 import { PostgresDesiredState } from './desired-state/postgres-desired-state.ts';
 import { PostgresWebhookRepository } from './events/postgres-webhook-repository.ts';
+import { PostgresHandoverRepository } from './handovers/postgres-handover-repository.ts';
 import { PostgresJobStore } from './jobs/postgres-job-store.ts';
 import { PostgresKeyList } from './keys/postgres-key-list.ts';
 import { type KeyReading, PostgresKeyRepository } from './keys/postgres-key-repository.ts';
@@ -26,6 +28,7 @@ export interface Repositories {
   readonly secrets: SecretRepository;
   readonly adminTokens: AdminTokenRepository;
   readonly webhooks: WebhookRepository;
+  readonly handovers: HandoverRepository;
   readonly jobs: JobStore;
 }
 
@@ -40,6 +43,7 @@ export function repositoriesOn(db: RecordsDatabase, changes: AuditedChanges, opt
     secrets: new PostgresSecretRepository(db, changes, defaultPlanId),
     adminTokens: new PostgresAdminTokenRepository(db, changes),
     webhooks: new PostgresWebhookRepository(db, changes),
+    handovers: new PostgresHandoverRepository(db, changes),
     jobs: new PostgresJobStore(db, changes),
   };
 }

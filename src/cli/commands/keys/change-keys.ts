@@ -10,6 +10,13 @@ import { collect } from '../../option-values.ts';
 import type { Listing } from '../../output/columns.ts';
 import type { Terminal } from '../../terminal.ts';
 import {
+  type HandoverLink,
+  type HandoverOptions,
+  handoverField,
+  mayHandOver,
+  secretCell,
+} from './handover-option.ts';
+import {
   CLEARABLE,
   type KeyChange,
   type KeyFieldOptions,
@@ -20,7 +27,7 @@ import { keyListing } from './key-listing.ts';
 
 type NewKey = paths['/consumer-api-key/create']['post']['requestBody']['content']['application/json'];
 
-interface CreateOptions extends KeyFieldOptions, SecretFileOptions {
+interface CreateOptions extends KeyFieldOptions, SecretFileOptions, HandoverOptions {
   readonly disabled?: boolean;
 }
 
@@ -61,7 +68,7 @@ function declareCreate(keys: Command, terminal: Terminal): void {
     keys
       .command('create')
       .summary('Make a key')
-      .description('Makes a key, and shows its secret this once.')
+      .description('Makes a key, and shows its secret this once, or a link to it with --handover.')
       .argument('<name>')
       .option('--disabled', 'reject the key until it is enabled'),
   ).addHelpText(
@@ -70,17 +77,25 @@ function declareCreate(keys: Command, terminal: Terminal): void {
 Examples:
   tollgate keys create "Mobile app" --plan gold --tag eu
   tollgate keys create CI --expires 30d --secret-file ci-key
+  tollgate keys create Partner --handover 24h --handover-note "For the partner's team"
   SECRET=$(tollgate keys create CI -o json | jq -r .secret)`,
   );
-  managed<CreateOptions>(audited(makesSecret(create)), terminal, async (session, [name = ''], options) => {
-    const { client, output } = session;
-    const { disabled } = options;
-    const body = { ...(await keyFieldsOf(options)), name, ...(disabled && { enabled: false }) } as NewKey;
-    const made = await keepSecret(session, options, () =>
-      bodyOf(client.POST('/consumer-api-key/create', { body })),
-    );
-    await output.item(MADE_KEY, made);
-  });
+  managed<CreateOptions>(
+    audited(mayHandOver(makesSecret(create))),
+    terminal,
+    async (session, [name = ''], options) => {
+      const { client, output } = session;
+      const { disabled } = options;
+      const body = {
+        ...{ ...(await keyFieldsOf(options)), ...handoverField(options), name },
+        ...(disabled && { enabled: false }),
+      } as NewKey;
+      const made = await keepSecret(session, options, () =>
+        bodyOf(client.POST('/consumer-api-key/create', { body })),
+      );
+      await output.item(MADE_KEY, made);
+    },
+  );
 }
 
 function declareUpdate(keys: Command, terminal: Terminal): void {
@@ -126,12 +141,13 @@ const MADE_KEY: Listing<{
   readonly id: string;
   readonly name: string;
   readonly secret?: string;
+  readonly handover?: HandoverLink;
   readonly createdAt: string;
 }> = {
   columns: [
     { name: 'id', toCell: ({ id }) => id },
     { name: 'name', toCell: ({ name }) => name },
-    { name: 'secret', toCell: ({ secret }) => secret ?? '(in the file)' },
+    { name: 'secret', toCell: secretCell },
     { name: 'created', toCell: ({ createdAt }) => createdAt },
   ],
   idOf: ({ id }) => id,

@@ -3,6 +3,7 @@ import { declareBulkChange } from './bulk-change.ts';
 import { declareKeyChanges } from './change-keys.ts';
 import { declareDelete } from './delete-key.ts';
 import { declareFind } from './find-key.ts';
+import { declareHandovers } from './handovers.ts';
 import { declareImport } from './import-keys.ts';
 import { declareKeyReads } from './read-keys.ts';
 import { declareRotation } from './rotate-key.ts';
@@ -14,6 +15,7 @@ export const declareKeys: Declare = (command, terminal) => {
   declareKeyReads(command, terminal);
   declareKeyChanges(command, terminal);
   declareRotation(command, terminal);
+  declareHandovers(command, terminal);
   declareDelete(command, terminal);
   declareBulkChange(command, terminal);
   declareFind(command, terminal);

@@ -9,9 +9,16 @@ import { CommandFault } from '../../command-fault.ts';
 import { graceOption, instant } from '../../option-values.ts';
 import type { Listing } from '../../output/columns.ts';
 import type { Terminal } from '../../terminal.ts';
+import {
+  type HandoverLink,
+  type HandoverOptions,
+  handoverField,
+  mayHandOver,
+  secretCell,
+} from './handover-option.ts';
 import { keyListing } from './key-listing.ts';
 
-interface RotateOptions extends ConfirmationOptions, SecretFileOptions {
+interface RotateOptions extends ConfirmationOptions, SecretFileOptions, HandoverOptions {
   readonly grace: number;
   readonly expires?: string;
 }
@@ -31,7 +38,7 @@ function declareRotate(keys: Command, terminal: Terminal): void {
     .command('rotate')
     .summary('Give a key a new secret')
     .description(
-      'Gives a key a new secret, which is shown this once. The previous one stays valid for as long as --grace says, so that its users can change over without a pause. Both are the same key, with the same limits and usage.',
+      'Gives a key a new secret, which is shown this once, or by a link with --handover. The previous one stays valid for as long as --grace says, so that its users can change over without a pause. Both are the same key, with the same limits and usage.',
     )
     .argument('<key>', 'id or name')
     .addOption(graceOption())
@@ -41,31 +48,37 @@ function declareRotate(keys: Command, terminal: Terminal): void {
       `
 Examples:
   tollgate keys rotate "Mobile app" --grace 24h --secret-file mobile-app
+  tollgate keys rotate "Mobile app" --grace 7d --handover 48h
   tollgate keys rotate "Mobile app" --grace 0s --yes --reason "the secret leaked"
   tollgate keys end-rotation "Mobile app" --keep new --yes`,
     );
-  managed<RotateOptions>(destructive(makesSecret(rotate)), terminal, async (session, [key = ''], options) => {
-    const { client, output } = session;
-    const { grace, expires, yes, dryRun } = options;
-    const path = { consumerApiKeyId: await keyIdOf(client, key) };
-    if (dryRun && (await isRotating(client, path)))
-      throw new CommandFault('conflict', `The key ${key} has two secrets already: end its rotation first.`);
-    const consequence =
-      grace === 0
-        ? `The present secret of the key ${key} is rejected from the next request on.`
-        : `The present secret of the key ${key} stays valid for ${grace} s beside the new one.`;
-    // With a grace period the present secret stays valid: no confirmation is needed.
-    const confirmation = { yes: yes === true || grace > 0, dryRun: dryRun === true };
-    if (!(await isConfirmed(consequence, confirmation, session))) return;
-    const body = {
-      graceSeconds: grace,
-      ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
-    };
-    const rotated = await keepSecret(session, options, () =>
-      bodyOf(client.POST('/consumer-api-key/{consumerApiKeyId}/rotate', { params: { path }, body })),
-    );
-    await output.item(ROTATED, rotated);
-  });
+  managed<RotateOptions>(
+    destructive(mayHandOver(makesSecret(rotate))),
+    terminal,
+    async (session, [key = ''], options) => {
+      const { client, output } = session;
+      const { grace, expires, yes, dryRun } = options;
+      const path = { consumerApiKeyId: await keyIdOf(client, key) };
+      if (dryRun && (await isRotating(client, path)))
+        throw new CommandFault('conflict', `The key ${key} has two secrets already: end its rotation first.`);
+      const consequence =
+        grace === 0
+          ? `The present secret of the key ${key} is rejected from the next request on.`
+          : `The present secret of the key ${key} stays valid for ${grace} s beside the new one.`;
+      // With a grace period the present secret stays valid: no confirmation is needed.
+      const confirmation = { yes: yes === true || grace > 0, dryRun: dryRun === true };
+      if (!(await isConfirmed(consequence, confirmation, session))) return;
+      const body = {
+        graceSeconds: grace,
+        ...handoverField(options),
+        ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
+      };
+      const rotated = await keepSecret(session, options, () =>
+        bodyOf(client.POST('/consumer-api-key/{consumerApiKeyId}/rotate', { params: { path }, body })),
+      );
+      await output.item(ROTATED, rotated);
+    },
+  );
 }
 
 function declareEndRotation(keys: Command, terminal: Terminal): void {
@@ -116,11 +129,12 @@ async function isRotating(
 const ROTATED: Listing<{
   readonly consumerApiKeyId: string;
   readonly secret?: string;
+  readonly handover?: HandoverLink;
   readonly previousValidUntil: string;
 }> = {
   columns: [
     { name: 'id', toCell: ({ consumerApiKeyId }) => consumerApiKeyId },
-    { name: 'secret', toCell: ({ secret }) => secret ?? '(in the file)' },
+    { name: 'secret', toCell: secretCell },
     { name: 'previous valid until', toCell: ({ previousValidUntil }) => previousValidUntil },
   ],
   idOf: ({ consumerApiKeyId }) => consumerApiKeyId,

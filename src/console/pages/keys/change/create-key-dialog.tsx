@@ -6,6 +6,7 @@ import { Button } from '../../../components/forms/button.tsx';
 import { TextField } from '../../../components/forms/field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { FormFault } from './form-fault.tsx';
+import { HandoverChoice, handoverField, NO_HANDOVER } from './handover-choice.tsx';
 import { EMPTY_DRAFT, fieldsOf, messageFor } from './key-draft.ts';
 import { KeyForm, metadataFault } from './key-form.tsx';
 import { NewSecret } from './new-secret.tsx';
@@ -16,6 +17,7 @@ type CreateBody = components['schemas']['CreateConsumerKeyRequest'];
 export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
   const [draft, setDraft] = useState(EMPTY_DRAFT);
   const [ownSecret, setOwnSecret] = useState('');
+  const [handover, setHandover] = useState(NO_HANDOVER);
   const [made, setMade] = useState<components['schemas']['CreatedConsumerKey']>();
   const [, navigate] = useLocation();
   const create = useCreation();
@@ -23,7 +25,7 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
     event.preventDefault();
     if (metadataFault(draft) !== undefined) return;
     const secret = ownSecret.trim();
-    const body = { ...fieldsOf(draft), ...(secret !== '' && { secret }) };
+    const body = { ...fieldsOf(draft), ...(secret !== '' && { secret }), ...handoverField(handover) };
     setMade(await create.submit(body));
   };
   if (made !== undefined)
@@ -31,7 +33,7 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
       <Dialog open title={`The key “${made.name}” is made`} dismissible={false} onClose={onClose}>
         <NewSecret
           keyId={made.id}
-          secret={made.secret}
+          made={made}
           onDone={() => navigate(`/keys/${made.id}`, { replace: true })}
         />
       </Dialog>
@@ -51,6 +53,7 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
           value={ownSecret}
           onText={setOwnSecret}
         />
+        <HandoverChoice draft={handover} onChange={setHandover} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" aria-disabled={create.isPending}>

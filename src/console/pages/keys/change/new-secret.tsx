@@ -1,13 +1,39 @@
+import type { components } from '../../../../client/management-api.ts';
+import { Button } from '../../../components/forms/button.tsx';
+import { CopyButton } from '../../../components/forms/copy-button.tsx';
+import styles from '../../../components/forms/secret-once.module.css';
 import { SecretOnce } from '../../../components/forms/secret-once.tsx';
+import { DialogActions } from '../../../components/layout/dialog.tsx';
+import { Notice } from '../../../components/states/notice.tsx';
 
 interface NewSecretProps {
   readonly keyId: string;
-  readonly secret: string;
+  /** Has either the secret or a link for it. */
+  readonly made: { readonly secret?: string; readonly handover?: components['schemas']['MadeHandover'] };
   readonly onDone: () => void;
 }
 
-/** Shows the new secret of a key. */
-export function NewSecret({ keyId, secret, onDone }: NewSecretProps) {
+/** Shows the new secret of a key, or the link that hands it over. */
+export function NewSecret({ keyId, made, onDone }: NewSecretProps) {
+  const { secret = '', handover } = made;
+  if (handover !== undefined)
+    return (
+      <>
+        <Notice tone="limited">
+          Send this link to the consumer. It shows the secret once, until{' '}
+          {handover.expiresAt.replace('T', ' ').replace('Z', ' UTC')}, and is shown here only now.
+        </Notice>
+        <div className={styles.secret}>
+          <code>{handover.url}</code>
+          <CopyButton text={handover.url} what="link" labelled />
+        </div>
+        <DialogActions>
+          <Button look="primary" onClick={onDone}>
+            I have the link
+          </Button>
+        </DialogActions>
+      </>
+    );
   return (
     <SecretOnce
       secret={secret}

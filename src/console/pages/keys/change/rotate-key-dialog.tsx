@@ -7,6 +7,7 @@ import { type Grace, GraceChoice } from '../../../components/forms/grace-choice.
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import { FormFault } from './form-fault.tsx';
+import { HandoverChoice, handoverField, NO_HANDOVER } from './handover-choice.tsx';
 import { NewSecret } from './new-secret.tsx';
 import { RecentUse } from './recent-use.tsx';
 
@@ -34,17 +35,18 @@ interface RotateKeyDialogProps {
 export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
   const { consumerApiKeyId, name } = apiKey;
   const [graceSeconds, setGraceSeconds] = useState(SUGGESTED_GRACE_SECONDS);
+  const [handover, setHandover] = useState(NO_HANDOVER);
   const [rotated, setRotated] = useState<components['schemas']['RotatedConsumerKey']>();
   const rotate = useRotation(consumerApiKeyId);
   if (rotated !== undefined)
     return (
       <Dialog open title={`“${name}” has a new secret`} dismissible={false} onClose={onClose}>
-        <NewSecret keyId={consumerApiKeyId} secret={rotated.secret} onDone={onClose} />
+        <NewSecret keyId={consumerApiKeyId} made={rotated} onDone={onClose} />
       </Dialog>
     );
   const submit = async (event: FormEvent) => {
     event.preventDefault();
-    setRotated(await rotate.submit(graceSeconds));
+    setRotated(await rotate.submit({ graceSeconds, ...handoverField(handover) }));
   };
   return (
     <Dialog
@@ -66,6 +68,7 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
           chosen={graceSeconds}
           onChange={setGraceSeconds}
         />
+        <HandoverChoice draft={handover} onChange={setHandover} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button
@@ -82,10 +85,10 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
 }
 
 function useRotation(consumerApiKeyId: string) {
-  return useChange((client, seconds: number, idempotencyKey) =>
+  return useChange((client, body: components['schemas']['RotateConsumerKeyRequest'], idempotencyKey) =>
     client.POST('/consumer-api-key/{consumerApiKeyId}/rotate', {
       params: { path: { consumerApiKeyId }, header: { 'Idempotency-Key': idempotencyKey } },
-      body: { graceSeconds: seconds },
+      body,
     }),
   );
 }

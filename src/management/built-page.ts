@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import express, { type Express, type RequestHandler } from 'express';
+import { TollgateError } from '../errors.ts';
+import { MethodNotAllowed } from '../http/errors/method-not-allowed.ts';
+import type { RequestNotes } from '../http/with-request-id.ts';
+import { assetSender, isFile } from './built-files.ts';
+import { setPageSecurityHeaders } from './security-headers.ts';
+
+/** A page for consumers. */
+export interface BuiltPageOptions {
+  /** Where `npm run build:console` has put the pages for consumers. */
+  readonly directory: string;
+  /** Of the file, and of the last segment of the path that the page is served at. */
+  readonly name: string;
+  /** In metrics and the access log. */
+  readonly operation: string;
+}
+
+const NOT_BUILT = 'The page is not built: run "npm run build:console".\n';
+
+/** Serves a page for consumers, and its files below it, to anyone: they hold no data. Responds to `/` and `/assets/…`. */
+export function createBuiltPage({ directory, name, operation }: BuiltPageOptions): Express {
+  const app = express();
+  const sendAsset = assetSender(directory);
+  const file = join(directory, `${name}.html`);
+  const noteOperation: RequestHandler = (_req, res, next) => {
+    (res.locals as RequestNotes).operation = operation;
+    next();
+  };
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  app.use(noteOperation, setPageSecurityHeaders, rejectOtherMethods);
+  app.get('/', async (_req, res) => {
+    if (!(await isFile(file))) return void res.status(404).type('text').send(NOT_BUILT);
+    // The page has no slash at its end, so its files are relative to the segment before it.
+    const page = (await readFile(file, 'utf8')).replaceAll('"./assets/', `"./${name}/assets/`);
+    res.set('Cache-Control', 'no-store').type('html').send(page);
+  });
+  app.get('/assets/*name', (req, res) => sendAsset(req, res, String(req.params.name)));
+  app.use(() => {
+    throw new TollgateError('not_found', 'There is nothing at this path.');
+  });
+  return app;
+}
+
+const rejectOtherMethods: RequestHandler = (req, _res, next) => {
+  if (req.method !== 'GET' && req.method !== 'HEAD')
+    throw new MethodNotAllowed(['GET', 'HEAD'], 'The page responds only to GET, HEAD.');
+  next();
+};

@@ -1,0 +1,122 @@
+import { InvalidCursor } from '../../errors.ts';
+import type { BodySchema } from '../../http/body-schema.ts';
+import { HANDOVER_STATES, isHandoverId } from '../../keys/handovers/handover.ts';
+import type { FoundHandover } from '../../keys/handovers/handover-repository.ts';
+import type { HandoverRequest } from '../../keys/handovers/handover-service.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
+import { type Endpoint, Reply } from '../endpoint.ts';
+import { readCursor, writeCursor } from '../page-cursor.ts';
+import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { HANDOVER_FIELDS, MADE_HANDOVER, presentMadeHandover } from './handover-fields.ts';
+
+const PATH = '/consumer-api-key/{consumerApiKeyId}/handover';
+
+const MAKE_HANDOVER_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['ttlSeconds'],
+  properties: HANDOVER_FIELDS,
+};
+
+/** Makes a link that shows the present secret of a key once. */
+export const makeHandover: Endpoint<HandoverRequest> = {
+  method: 'post',
+  path: PATH,
+  operationId: 'makeHandover',
+  summary: 'Make a link that shows the secret of a consumer API key once',
+  scope: 'keys:secret',
+  body: MAKE_HANDOVER_BODY,
+  status: 201,
+  response: MADE_HANDOVER,
+  errors: ['key_not_found', 'secret_not_available', 'handover_unavailable'],
+  async handle({ id, body, header, change }, { handovers, log }) {
+    const made = await handovers.make(id, { request: body, host: header('Host') }, change);
+    log.info({ event: 'handover_made', keyId: id, handoverId: made.handoverId }, 'a hand-over link was made');
+    const location = `/consumer-api-key/${id}/handover/${made.handoverId}`;
+    return Reply.made(location, presentMadeHandover(made));
+  },
+};
+
+/** Lists the links of a key, newest first: until 30 days after their expiry. */
+export const listHandovers: Endpoint = {
+  method: 'get',
+  path: PATH,
+  operationId: 'listHandovers',
+  summary: 'List the hand-over links of a consumer API key, newest first',
+  scope: 'keys:read',
+  query: PAGE_QUERY,
+  status: 200,
+  response: {
+    type: 'object',
+    required: ['handovers'],
+    properties: {
+      handovers: listOf(
+        named(
+          'Handover',
+          objectOf({
+            handoverId: TEXT,
+            state: { type: 'string', enum: HANDOVER_STATES, description: 'Only open links show a secret.' },
+            note: orNull(TEXT),
+            createdAt: INSTANT,
+            expiresAt: INSTANT,
+            usedAt: orNull(INSTANT),
+            revokedAt: orNull(INSTANT),
+          }),
+        ),
+      ),
+      nextCursor: { type: 'string', description: 'Present only when there are more links.' },
+    },
+  },
+  errors: ['key_not_found', 'invalid_cursor'],
+  async handle({ id, query, principal }, { keys, handovers }) {
+    const { limit, cursor } = readPage(query);
+    await keys.requireKey(id, principal.onlyTags);
+    const before = cursor === undefined ? {} : { beforeId: handoverIdOf(cursor, id) };
+    // One more than requested shows whether there is a next page.
+    const found = await handovers.list(id, { limit: limit + 1, ...before });
+    const page = found.slice(0, limit);
+    const last = page.at(-1)?.handover.id;
+    return {
+      handovers: page.map(presentHandover),
+      ...(found.length > limit && last !== undefined && { nextCursor: writeCursor([last], { id }) }),
+    };
+  },
+};
+
+/** Ends a link that was not used yet. */
+export const revokeHandover: Endpoint = {
+  method: 'delete',
+  path: `${PATH}/{handoverId}`,
+  operationId: 'revokeHandover',
+  summary: 'Revoke a hand-over link of a consumer API key',
+  scope: 'keys:write',
+  status: 200,
+  response: objectOf({ handoverId: TEXT, message: TEXT }),
+  errors: ['key_not_found', 'handover_not_found', 'handover_gone'],
+  async handle({ id, subId, change }, { keys, handovers, log }) {
+    await keys.requireKey(id, change.onlyTags);
+    await handovers.revoke(id, subId, change);
+    log.info({ event: 'handover_revoked', keyId: id, handoverId: subId }, 'a hand-over link was revoked');
+    return { handoverId: subId, message: 'The hand-over link was revoked.' };
+  },
+};
+
+function handoverIdOf(cursor: string, keyId: string): string {
+  const [handoverId] = readCursor(cursor, { id: keyId });
+  if (typeof handoverId === 'string' && isHandoverId(handoverId)) return handoverId;
+  throw new InvalidCursor();
+}
+
+function presentHandover({ handover, state }: FoundHandover): object {
+  const { id, note, createdAtMs, expiresAtMs, usedAtMs, revokedAtMs } = handover;
+  return {
+    handoverId: id,
+    state,
+    note,
+    createdAt: isoSeconds(createdAtMs),
+    expiresAt: isoSeconds(expiresAtMs),
+    usedAt: usedAtMs === null ? null : isoSeconds(usedAtMs),
+    revokedAt: revokedAtMs === null ? null : isoSeconds(revokedAtMs),
+  };
+}

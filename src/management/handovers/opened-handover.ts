@@ -1,0 +1,96 @@
+import { consumerOf, type Principal } from '../../admins/principal.ts';
+import type { BodySchema } from '../../http/body-schema.ts';
+import { HANDOVER_STATES } from '../../keys/handovers/handover.ts';
+import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
+
+/** The path of the page of links, below that of self-service. */
+export const HANDOVER_PATH = `${SELF_SERVICE_PATH}/handover`;
+
+/** Who has opened a link, before it is known whose key it is. */
+export const HOLDER: Principal = { ...consumerOf({ id: '', name: 'holder of a link' }), id: null };
+
+interface OpenedBody {
+  readonly token: string;
+}
+/** Not the exact form: a text that was copied in part is an unknown link, and no fault of a form. */
+const OPENED_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['token'],
+  properties: {
+    token: {
+      description: 'must be a string of 1 to 256 characters: what the link has after its #',
+      type: 'string',
+      minLength: 1,
+      maxLength: 256,
+    },
+  },
+};
+
+/** Shows what a link is, and uses nothing up. */
+const openHandover: Endpoint<OpenedBody> = {
+  method: 'post',
+  path: `${HANDOVER_PATH}/open`,
+  operationId: 'openHandover',
+  summary: 'Show what a hand-over link is, without using it up',
+  scope: null,
+  forHolders: true,
+  body: OPENED_BODY,
+  limitsGuesses: 'handover_not_found',
+  status: 200,
+  response: named(
+    'OpenedHandover',
+    objectOf({
+      state: { type: 'string', enum: HANDOVER_STATES },
+      name: { ...orNull(TEXT), description: 'Of the key; null if the link shows no secret.' },
+      note: { ...orNull(TEXT), description: 'Of the administrator; null if the link shows no secret.' },
+      expiresAt: INSTANT,
+      usedAt: orNull(INSTANT),
+    }),
+  ),
+  errors: ['handover_not_found'],
+  async handle({ body: { token }, change }, { handovers }) {
+    const { handover, state, keyName } = await handovers.show(token, change.address);
+    const { note, expiresAtMs, usedAtMs } = handover;
+    return {
+      state,
+      name: state === 'open' ? keyName : null,
+      note: state === 'open' ? note : null,
+      expiresAt: isoSeconds(expiresAtMs),
+      usedAt: usedAtMs === null ? null : isoSeconds(usedAtMs),
+    };
+  },
+};
+
+/** Shows the secret of a link, once. */
+const revealHandover: Endpoint<OpenedBody> = {
+  method: 'post',
+  path: `${HANDOVER_PATH}/reveal`,
+  operationId: 'revealHandover',
+  summary: 'Show the secret of a hand-over link, which is used up by that',
+  scope: null,
+  forHolders: true,
+  body: OPENED_BODY,
+  limitsGuesses: 'handover_not_found',
+  status: 200,
+  response: named('RevealedSecret', objectOf({ consumerApiKeyId: TEXT, name: TEXT, secret: TEXT })),
+  errors: ['handover_not_found', 'handover_gone'],
+  async handle({ body: { token }, change }, { handovers, log }) {
+    const found = await handovers.show(token, change.address);
+    const { keyId, id: handoverId } = found.handover;
+    const actor = { type: 'key', id: keyId, name: found.keyName ?? '' } as const;
+    const { keyName, secret } = await handovers.reveal(token, change.address, {
+      ...change,
+      actor,
+      reason: null,
+    });
+    log.info({ event: 'key_handed_over', keyId, handoverId }, 'the secret of a consumer key was handed over');
+    return { consumerApiKeyId: keyId, name: keyName, secret };
+  },
+};
+
+/** The endpoints for holders of a link. */
+export const HOLDER_ENDPOINTS: readonly Endpoint[] = [openHandover, revealHandover];

@@ -1,0 +1,136 @@
+import { render } from 'preact';
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { CopyButton } from '../shared/copy-button.tsx';
+import { instantText } from '../shared/instant-text.ts';
+import '../shared/page.css';
+import { WORDS } from '../words.ts';
+import { type OpenedLink, openLink, type RevealedLink, revealLink } from './open-link.ts';
+
+const { handover: words } = WORDS;
+
+/** What the page shows. The token never leaves this object and the requests: the page sends it nowhere else. */
+type View =
+  | { readonly kind: 'opening' | 'no_token' }
+  | OpenedLink
+  | Exclude<RevealedLink, { readonly kind: 'gone' }>;
+
+function HandoverPage({ token }: { readonly token: string }) {
+  const [view, setView] = useState<View>({ kind: token === '' ? 'no_token' : 'opening' });
+  const [isBusy, setBusy] = useState(false);
+  const open = useCallback(async () => {
+    setView({ kind: 'opening' });
+    setView(await openLink(token));
+  }, [token]);
+  useEffect(() => {
+    if (token !== '') void open();
+  }, [open, token]);
+  const reveal = async () => {
+    if (isBusy) return;
+    setBusy(true);
+    const revealed = await revealLink(token);
+    setBusy(false);
+    if (revealed.kind === 'gone') await open();
+    else setView(revealed);
+  };
+  return (
+    <section class="card" aria-live="polite" aria-busy={view.kind === 'opening'}>
+      {view.kind === 'opened' && view.state === 'open' ? (
+        <Offer link={view} isBusy={isBusy} onReveal={reveal} />
+      ) : view.kind === 'revealed' ? (
+        <Secret name={view.name} secret={view.secret} />
+      ) : (
+        <Ended view={view} onAgain={open} />
+      )}
+    </section>
+  );
+}
+
+interface OfferProps {
+  readonly link: Extract<OpenedLink, { readonly kind: 'opened' }>;
+  readonly isBusy: boolean;
+  readonly onReveal: () => void;
+}
+
+function Offer({ link: { name, note, expiresAt }, isBusy, onReveal }: OfferProps) {
+  return (
+    <>
+      <h1>{words.title}</h1>
+      <p>{words.intro(name ?? '')}</p>
+      {note !== null && (
+        <p class="note">
+          <strong>{words.note}</strong>
+          {note}
+        </p>
+      )}
+      <p class="soft">
+        {words.before} {words.validUntil(instantText(expiresAt))}
+      </p>
+      <button type="button" class="primary" onClick={onReveal} aria-disabled={isBusy}>
+        {isBusy ? words.revealing : words.reveal}
+      </button>
+    </>
+  );
+}
+
+function Secret({ name, secret }: { readonly name: string; readonly secret: string }) {
+  return (
+    <>
+      <h1>{words.revealed(name)}</h1>
+      <p class="warning">{words.keepNow}</p>
+      <code class="secret" data-secret>
+        {secret}
+      </code>
+      <CopyButton text={secret} />
+      <p class="soft">{words.send}</p>
+      <pre>{'Authorization: Bearer <secret>'}</pre>
+    </>
+  );
+}
+
+function Ended({ view, onAgain }: { readonly view: View; readonly onAgain: () => void }) {
+  if (view.kind === 'opening') return <p class="soft">{words.opening}</p>;
+  const mayRetry = view.kind === 'away' || view.kind === 'too_many' || view.kind === 'broken';
+  return (
+    <>
+      <h1>{words.deadTitle}</h1>
+      <p>{sentenceOf(view)}</p>
+      {'requestId' in view && view.requestId !== null && (
+        <p class="soft">{words.requestId(view.requestId)}</p>
+      )}
+      {mayRetry && (
+        <button type="button" onClick={onAgain}>
+          {words.again}
+        </button>
+      )}
+    </>
+  );
+}
+
+function sentenceOf(view: View): string {
+  switch (view.kind) {
+    case 'opened':
+      return deadSentence(view);
+    case 'no_token':
+      return words.noToken;
+    case 'unknown':
+      return words.unknown;
+    case 'too_many':
+      return words.tooMany;
+    case 'broken':
+      return words.lost;
+    default:
+      return words.away;
+  }
+}
+
+function deadSentence({ state, usedAt, expiresAt }: OfferProps['link']): string {
+  const { used, expired, ...others } = words.dead;
+  if (state === 'used') return used(instantText(usedAt ?? ''));
+  if (state === 'expired') return expired(instantText(expiresAt));
+  return state in others ? others[state as keyof typeof others] : words.unknown;
+}
+
+const root = document.getElementById('root');
+// The part after the # reaches no server. A link that is pasted over this page is another one.
+window.addEventListener('hashchange', () => location.reload());
+if (root !== null) render(<HandoverPage token={location.hash.slice(1)} />, root);

@@ -1,0 +1,94 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { buildConsoleWhereOutdated } from '../support/console-build.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import type { RunningGateway } from '../support/gateway.ts';
+import { launchChromium } from '../support/launch-chromium.ts';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const SHOW = 'Show the secret';
+
+let fleet: Fleet<RunningGateway>;
+let browser: Browser;
+beforeAll(async () => {
+  await buildConsoleWhereOutdated();
+  fleet = await startInProcessFleet(1);
+  browser = await launchChromium();
+}, 300_000);
+afterAll(async () => {
+  await browser?.close();
+  await fleet?.stop();
+});
+
+interface OpenedPage {
+  readonly page: Page;
+  /** Errors of the page, and what its security policy has stopped. */
+  readonly faults: readonly string[];
+  /** Method and URL of each request. */
+  readonly requests: readonly string[];
+}
+
+async function open(url: string, colorScheme: 'light' | 'dark' = 'light'): Promise<OpenedPage> {
+  const context = await browser.newContext({ colorScheme, viewport: { width: 390, height: 844 } });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  const requests: string[] = [];
+  page.on('pageerror', ({ message }) => faults.push(message));
+  page.on('console', (message) => {
+    // A browser reports each failed request; those of a dead link are part of the test.
+    if (message.type() === 'error' && !message.text().includes('410')) faults.push(message.text());
+  });
+  page.on('request', (request) => requests.push(`${request.method()} ${request.url()}`));
+  await page.goto(url);
+  return { page, faults, requests };
+}
+
+async function accessibilityFaults(page: Page): Promise<unknown> {
+  await page.evaluate(await readFile(AXE, 'utf8'));
+  return page.evaluate(`axe.run().then(({ violations }) => violations.map(({ id }) => id))`);
+}
+
+async function makeLink(name: string, note: string): Promise<{ url: string; secret: string }> {
+  const { id, secret } = await fleet.admin.makeKey(name);
+  const body = { ttlSeconds: 3600, note };
+  const made = await fleet.admin.call('POST', `/consumer-api-key/${id}/handover`, body);
+  return { url: made.body.url, secret };
+}
+
+describe('the page of a hand-over link', () => {
+  it('shows the secret on a click and once, says when it was used, and is accessible', async () => {
+    const { url, secret } = await makeLink('Mobile app', '<img src=x onerror=alert(1)> for you');
+    const { page, faults, requests } = await open(url);
+    await page.getByText('<img src=x onerror=alert(1)> for you').waitFor();
+    expect(await page.content()).not.toContain(secret);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(await page.locator('[data-secret]').textContent()).toBe(secret);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    // The token is in the body of requests only.
+    expect(requests.filter((request) => request.includes('tgh_'))).toEqual([]);
+    await page.reload();
+    await page.getByText(/^This link was used at .*If that was not you/).waitFor();
+    expect(await page.content()).not.toContain(secret);
+    expect(faults).toEqual([]);
+  });
+
+  it('says why there is nothing to show: a link used elsewhere meanwhile, and one that is unknown', async () => {
+    const { url } = await makeLink('Raced', 'first come');
+    const slow = await open(url, 'dark');
+    await slow.page.getByRole('button', { name: SHOW }).waitFor();
+    expect(await accessibilityFaults(slow.page)).toEqual([]);
+    const fast = await open(url);
+    await fast.page.getByRole('button', { name: SHOW }).click();
+    await fast.page.locator('[data-secret]').waitFor();
+    await slow.page.getByRole('button', { name: SHOW }).click();
+    await slow.page.getByText(/^This link was used at/).waitFor();
+    expect(await slow.page.locator('[data-secret]').count()).toBe(0);
+    const cut = await open(url.slice(0, url.indexOf('#')));
+    await cut.page.getByText(/the part after the # is missing/).waitFor();
+    expect([slow.faults, fast.faults, cut.faults]).toEqual([[], [], []]);
+  });
+});
