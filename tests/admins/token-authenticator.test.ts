@@ -57,7 +57,10 @@ describe('noting the use of an admin token', () => {
       ...{ expiresAtMs: null, lastUsedAtMs: null },
     };
     return new TokenAuthenticator({
-      repository: { findByLookup: async () => ({ token }) as unknown as StoredAdminToken, noteUse },
+      repository: {
+        findByLookup: async ([lookup]) => ({ token, present: { lookup } }) as unknown as StoredAdminToken,
+        noteUse,
+      },
       vault: { lookups: (secret) => [Buffer.from(secret)], digestLookups: () => [] },
       clock: systemClock,
       log: createLogger('silent'),

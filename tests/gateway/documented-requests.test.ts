@@ -21,6 +21,7 @@ const HEADINGS = [
   '### List keys',
   '### Show a key',
   '### Find a key by its secret',
+  '### Hand a secret over',
   '## Self-service',
   '### Rotate a key',
   '### End a rotation',

@@ -251,7 +251,7 @@ describe('a cost that is known after the response', () => {
   it.each(['-', `- ${LATER}`])('is not settled for a deleted key, whose version is %s', async (version) => {
     await redis.set(names.version, version);
     await redis.set(names.window, 5, 'PXAT', SOON);
-    expect(await settleCost(NOW_MS, [names.version, names.window], [2, SOON])).toBe(0);
+    expect(await settleCost(NOW_MS, [names.version, names.window], [2, SOON])).toEqual([NOW_MS, null]);
     expect(await redis.get(names.window)).toBe('5');
   });
 });
