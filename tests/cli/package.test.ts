@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
@@ -151,11 +151,21 @@ describe('the package, packed and installed in an empty directory', () => {
     await chmod(directory, 0o755);
     const home = await mkdtemp(join(directory, 'home-'));
     await chmod(home, 0o777);
+    // The clone may be below a folder that others may not enter, and the machine's own Node is older.
+    const bin = join(directory, 'bin');
+    await mkdir(bin);
+    await copyFile(process.execPath, join(bin, 'node'));
+    await chmod(join(bin, 'node'), 0o755);
     const asUser = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
     const [file = '', ...args] = [...asUser, 'npx', '--no', 'tollgate', 'demo'];
     const { stdout } = await run(file, args, {
       cwd: directory,
-      env: { PATH: process.env.PATH ?? '', HOME: home, TMPDIR: home, npm_config_update_notifier: 'false' },
+      env: {
+        PATH: `${bin}:${process.env.PATH}`,
+        HOME: home,
+        TMPDIR: home,
+        npm_config_update_notifier: 'false',
+      },
     });
     expect(stdout).toContain('200 200 200 200 200 429');
   });

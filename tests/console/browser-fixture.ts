@@ -206,6 +206,8 @@ async function checkStorage(context: BrowserContext, { faults, secrets }: Watch)
 async function brokenRules(page: Page, rules: 'all' | 'colours'): Promise<readonly string[]> {
   if (await page.evaluate<boolean>('globalThis.axe === undefined'))
     await page.evaluate(await readFile(AXE, 'utf8'));
+  // A page that goes on loading is looked at as it is.
+  await until(() => isAtRest(page), { timeoutMs: 5000 }).catch(() => {});
   return page.evaluate(async (runOnly) => {
     const { axe } = globalThis as unknown as { readonly axe: AxeCore };
     // What is not a violation needs no description, nor does an element need a selector beside its HTML.
@@ -213,6 +215,12 @@ async function brokenRules(page: Page, rules: 'all' | 'colours'): Promise<readon
     const { violations } = await axe.run({ runOnly: [...runOnly], ...lean });
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
   }, AXE_RULES[rules]);
+}
+
+/** What is dimmed while it is read again, or fades, has other colours for a moment. */
+function isAtRest(page: Page): Promise<boolean> {
+  return page.evaluate<boolean>(`document.querySelector('[aria-busy="true"]') === null &&
+    !document.getAnimations().some((one) => 'transitionProperty' in one && one.playState === 'running')`);
 }
 
 /** Tags, and the two rules of these tags that look at colours. */

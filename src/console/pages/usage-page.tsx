@@ -88,7 +88,10 @@ function Usage({ view, onChange }: UsageProps) {
       <Panel title="Requests by outcome">
         <LiveState live={series} what="the usage" skeleton={<ChartSkeleton />}>
           {(shown) => (
-            <div className={series.status === 'refreshing' ? styles.refreshing : undefined}>
+            <div
+              className={series.status === 'refreshing' ? styles.refreshing : undefined}
+              aria-busy={series.status === 'refreshing'}
+            >
               <UsageChart
                 series={shown}
                 before={view.isCompared ? before.data : undefined}
