@@ -1,26 +1,23 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join, resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
-import { documentedCommands } from '../support/documented-commands.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import type { RunningGateway } from '../support/gateway.ts';
-import { putCommandInto } from './support/command-on-path.ts';
+import { GuideReader } from './support/play-guide.ts';
 import { Administrator } from './support/run-tollgate.ts';
 
-const run = promisify(execFile);
 const EXAMPLES = resolve('docs/examples');
 
 let fleet: Fleet<RunningGateway>;
 let tollgate: Administrator;
 let directory: string;
+let reader: GuideReader;
 const url = (): string => fleet.replicas[0]?.url ?? '';
 
 beforeAll(async () => {
@@ -31,21 +28,13 @@ beforeAll(async () => {
 afterAll(() => fleet?.stop());
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-guide-'));
-  await putCommandInto(directory);
+  reader = new GuideReader(directory, tollgate.environment);
+  await reader.install();
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
-/** Runs the blocks below a heading of a guide in order, in the directory of the test. */
-async function play(page: string, heading: string, settings: Readonly<Record<string, string>> = {}) {
-  const env = {
-    ...tollgate.environment,
-    ...settings,
-    PATH: `${directory}${delimiter}${process.env.PATH}`,
-    HOME: directory,
-  };
-  const blocks = await documentedCommands(heading, page);
-  return run('sh', ['-c', blocks.join('\n')], { env, cwd: directory }).catch((error) => error);
-}
+const play = (page: string, heading: string, settings?: Readonly<Record<string, string>>) =>
+  reader.play({ page, heading }, settings && { settings });
 
 const example = (name: string, as = name) => copyFile(join(EXAMPLES, name), join(directory, as));
 
