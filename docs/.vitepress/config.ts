@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitepress';
+import OPENAPI from '../openapi.json' with { type: 'json' };
 
 /** Where the links to code lead; the pages themselves have them relative, so that they work in a clone. */
 const REPOSITORY = process.env.DOCS_REPOSITORY ?? 'https://github.com/tollgate/tollgate';
@@ -80,6 +81,11 @@ export default defineConfig({
           page('Performance', 'performance'),
           page('Stability', 'stability'),
         ],
+      },
+      {
+        text: 'Reference of the API',
+        collapsed: true,
+        items: OPENAPI.tags.map(({ name }) => page(name, `reference/${name}`)),
       },
       {
         text: 'Look up',
