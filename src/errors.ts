@@ -21,12 +21,15 @@ export const ERROR_CODES = [
   'invalid_api_key',
   'key_disabled',
   'key_expired',
+  'root_token_off',
+  'sign_in_rejected',
   'address_not_allowed',
   'origin_not_allowed',
   'key_not_found',
   'plan_not_found',
   'limit_not_found',
   'admin_token_not_found',
+  'session_not_found',
   'webhook_not_found',
   'delivery_not_found',
   'job_not_found',
@@ -63,6 +66,7 @@ export const ERROR_CODES = [
   'bad_gateway',
   'overloaded',
   'store_unavailable',
+  'provider_unavailable',
   'gateway_timeout',
   'internal_error',
 ] as const;
@@ -226,7 +230,17 @@ export class MissingToken extends TollgateError {
 /** A token that is neither a root token nor one of a valid admin token. */
 export class InvalidToken extends TollgateError {
   constructor() {
-    super('invalid_root_token', 'This is neither a root token nor a valid admin token.');
+    super('invalid_root_token', 'This is neither a root token nor a valid admin token or session.');
+  }
+}
+
+/** A root token in a browser, where the settings do not allow it. */
+export class RootTokenOff extends TollgateError {
+  constructor() {
+    super(
+      'root_token_off',
+      'The root token may not be used in a browser (ROOT_TOKEN_SIGN_IN): sign in with the identity provider or an admin token.',
+    );
   }
 }
 
@@ -286,6 +300,13 @@ export class PlanNotFound extends TollgateError {
 export class AdminTokenNotFound extends TollgateError {
   constructor() {
     super('admin_token_not_found', 'There is no admin token with this id.');
+  }
+}
+
+/** An id that names no session. */
+export class SessionNotFound extends TollgateError {
+  constructor() {
+    super('session_not_found', 'There is no session with this id.');
   }
 }
 

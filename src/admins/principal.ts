@@ -1,12 +1,21 @@
+import type { Actor } from '../audit/change-context.ts';
 import { SCOPES, type Scope } from './scopes.ts';
 
 /** Who makes a management request, and their permissions. */
 export interface Principal {
-  /** `key`: a consumer, whose requests are about its own key. */
-  readonly type: 'root' | 'token' | 'key';
-  /** The id of the admin token or the key; null for the root token. */
+  /**
+   * `person`: someone who has signed in with an identity provider. `program`: one with an access token of that provider. `key`: a consumer,
+   * whose requests are about its own key.
+   */
+  readonly type: 'root' | 'token' | 'person' | 'program' | 'key';
+  /**
+   * The id of the admin token, of the person's session or of the key, or a text that names the program; null for the root token. No two
+   * principals have the same.
+   */
   readonly id: string | null;
   readonly name: string;
+  /** As the identity provider knows the person or the program; missing for others. */
+  readonly identity?: { readonly subject: string; readonly email: string | null };
   readonly scopes: ReadonlySet<Scope>;
   /** For the principal, only the keys with all of these tags exist; empty: all keys do. */
   readonly onlyTags: readonly string[];
@@ -42,6 +51,13 @@ export function consumerOf({ id, name }: { readonly id: string; readonly name: s
     expiresAtMs: null,
     version: null,
   };
+}
+
+/** Who makes the changes of a principal. */
+export function actorOf({ type, id, name, identity }: Principal): Actor {
+  if (identity === undefined) return { type, id, name };
+  const { subject, email } = identity;
+  return { type, id: subject, name, ...(email !== null && { email }) };
 }
 
 /** The scopes that an endpoint needs: one, all of several, or null if any valid credential is enough. */

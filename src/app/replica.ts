@@ -18,6 +18,8 @@ import { gatewayVersion } from '../platform/gateway-version.ts';
 import type { Platform } from '../platform/platform.ts';
 import { ShutdownOrder } from '../platform/process/shutdown-order.ts';
 import { maskedSettings, type Settings } from '../settings/settings.ts';
+import type { People } from '../sign-in/people.ts';
+import type { Records } from '../storage/postgres/open-records.ts';
 import { limitClients } from './client-limits.ts';
 import { secretsOf } from './local-secrets.ts';
 import { gatewayReadings, type MeasuredParts } from './metrics/gateway-metrics.ts';
@@ -90,8 +92,9 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     maxUpgrades: connectionLimits.upgrades,
   });
   const authorize = await authorizePort(context, { ...shared, ...proxied });
+  const people = await signIn(context, { records, vault });
   const apps = wireManagement(context, {
-    ...{ ...shared, ...stores, ...secrets, ...tasks, streams },
+    ...{ ...shared, ...stores, ...secrets, ...tasks, streams, people },
     verifier: authorize?.verifier,
     system: announcedStatus(context, { ...shared, stores }),
     consoleDirectory: settings.console === 'on' ? CONSOLE_DIRECTORY : undefined,
@@ -99,7 +102,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
 
   const registry = metricsRegistry(shared.observers, {
     ...{ ...stores, ...proxied, usage, changes, keys, connectionLimits, delivering, clock },
-    backendConnections: settings.backendConnections,
+    ...{ people, backendConnections: settings.backendConnections },
     version: gatewayVersion(),
   });
   const { proxy } = proxied;
@@ -117,6 +120,16 @@ async function authorizePort(
   if (context.settings.authorizePort === null) return undefined;
   const { wireAuthorize } = await import('./wiring/wire-authorize.ts');
   return wireAuthorize(context, parts);
+}
+
+/** Imports sign-in and its libraries only if there is an identity provider. */
+async function signIn(
+  context: ReplicaContext,
+  parts: { readonly records: Records; readonly vault: SecretVault },
+): Promise<People | undefined> {
+  if (context.settings.oidcIssuer === null) return undefined;
+  const { wireSignIn } = await import('./wiring/wire-sign-in.ts');
+  return wireSignIn(context, parts);
 }
 
 /** The vault that seals secrets, the root tokens, and the redactor that keeps secrets out of logs, traces and statistics. */

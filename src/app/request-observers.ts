@@ -4,6 +4,7 @@ import type { ServedRequest } from '../http/with-request-id.ts';
 import { CONSOLE_OPERATION } from '../management/console-files.ts';
 import { DOCUMENTED_ENDPOINTS } from '../management/endpoints.ts';
 import { HANDOVER_PAGE_OPERATION } from '../management/handovers/handover-app.ts';
+import { SIGN_IN_OPERATION } from '../management/sign-in/sign-in-app.ts';
 import { AccessLog } from '../observability/access-log.ts';
 import { BackendReachability } from '../observability/backend-reachability.ts';
 import { KeyMetrics } from '../observability/key-metrics.ts';
@@ -55,6 +56,7 @@ export function observeRequests(
     ...DOCUMENTED_ENDPOINTS.map(({ operationId }) => operationId),
     CONSOLE_OPERATION,
     HANDOVER_PAGE_OPERATION,
+    SIGN_IN_OPERATION,
   ]);
   const keys = metricsPerKey === 0 ? undefined : new KeyMetrics(metricsPerKey, () => clock.monotonicMs());
   const backend = backendUrl?.host ?? '';

@@ -164,7 +164,7 @@ export function entryHash(key: KeyObject, previousHash: Uint8Array, entry: Chain
     sequence,
     atMs,
     action,
-    [actor.type, actor.id, actor.name],
+    [actor.type, actor.id, actor.name, ...(actor.email === undefined ? [] : [actor.email])],
     [target.type, target.id, target.name, target.tags],
     changesText,
     reason,

@@ -31,6 +31,8 @@ export const AUDIT_ACTIONS = [
   'webhook.disable',
   'webhook.test',
   'webhook.resend',
+  'session.create',
+  'session.end',
   'job.create',
   'job.cancel',
   'config.apply',
@@ -41,12 +43,12 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** The record or operation that an action was about. */
 export interface AuditTarget {
-  readonly type: 'key' | 'plan' | 'token' | 'webhook' | 'job' | 'configuration' | 'operation';
+  readonly type: 'key' | 'plan' | 'token' | 'session' | 'webhook' | 'job' | 'configuration' | 'operation';
   readonly id: string;
   /** The name after the action, or before a deletion. Null if it has none. */
   readonly name: string | null;
   /**
-   * The tags of a key, or those that a token or a webhook is limited to; otherwise empty. Principals that are limited to tags see only entries with
+   * The tags of a key, or those that a token, a session or a webhook is limited to; otherwise empty. Principals that are limited to tags see only entries with
    * these tags.
    */
   readonly tags: readonly string[];

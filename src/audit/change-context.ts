@@ -3,10 +3,12 @@ import type { Precondition } from '../platform/precondition.ts';
 /** Who makes a change. */
 export interface Actor {
   /** `key`: a consumer that changes its own key. `gateway`: the gateway itself. */
-  readonly type: 'root' | 'token' | 'config' | 'key' | 'gateway';
-  /** The id of the admin token or the key; null for the others. */
+  readonly type: 'root' | 'token' | 'person' | 'program' | 'config' | 'key' | 'gateway';
+  /** The id of the admin token or the key, or the subject by which the identity provider knows a person or a program; null for the others. */
   readonly id: string | null;
   readonly name: string;
+  /** Of a person; missing if there is none. */
+  readonly email?: string;
 }
 
 /**

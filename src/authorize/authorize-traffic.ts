@@ -100,6 +100,8 @@ export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraf
       else if (path === VERIFY_PATH || path === MANAGED_VERIFY_PATH) {
         // The management interface routes it at its own path.
         req.url = MANAGED_VERIFY_PATH + head.target.slice(path.length);
+        // Sessions of browsers are for the port of the management interface.
+        delete req.headers.cookie;
         verify(req, res);
       } else rejectCall(req, res, { head, error: notFound('There is nothing at this path.') });
     },

@@ -12,6 +12,7 @@ import { createLogger } from '../platform/logger.ts';
 import { StartFault } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
 import { InvalidSettings, type RecordSettings, readRotationSettings } from '../settings/settings.ts';
+import { rotateSealedSessions } from '../sign-in/sealed-session.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 
 /**
@@ -37,9 +38,10 @@ async function rotate(): Promise<number> {
     const responses = await rotateSealedResponses(records.responses, vault);
     const webhooks = await rotateSealedWebhooks(records.webhooks, vault);
     const handovers = await rotateSealedHandovers(records.handovers, vault);
+    const sessions = await rotateSealedSessions(records.sessions, vault);
     // Last: what replicas wrote meanwhile under another key is then among the entries that it may verify.
     const auditKeys = await records.audit.retireKeys();
-    log.info({ ...report, adminTokens, responses, webhooks, handovers, auditKeys }, 'rotated');
+    log.info({ ...report, adminTokens, responses, webhooks, handovers, sessions, auditKeys }, 'rotated');
     if (report.unkept > 0)
       log.warn(
         { keys: report.unkept },

@@ -30,6 +30,8 @@ export const TYPES_OF_ACTIONS: Readonly<Record<AuditAction, EventType | null>> =
   'webhook.disable': 'tollgate.webhook.disabled',
   'webhook.test': null,
   'webhook.resend': null,
+  'session.create': null,
+  'session.end': null,
   'job.create': null,
   'job.cancel': null,
   'config.apply': 'tollgate.config.applied',

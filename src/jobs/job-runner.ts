@@ -1,4 +1,5 @@
 import type { AdminTokenRepository } from '../admins/admin-token-repository.ts';
+import type { Grant } from '../admins/scopes-map.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import { type ErrorCode, StoreUnavailable, TollgateError } from '../errors.ts';
 import type { KeyService } from '../keys/key-service.ts';
@@ -23,10 +24,17 @@ export interface JobRunnerOptions {
   readonly holder: string;
 }
 
+/** The people who make jobs. */
+interface People {
+  /** What the sessions of a person may do that have not expired. */
+  grantsOf(subject: string, nowMs: number): Promise<readonly Grant[]>;
+}
+
 /** What a job changes in one transaction. */
 interface JobUnit {
   readonly jobs: Pick<JobStore, 'advance' | 'noteFailure'>;
   readonly tokens: Pick<AdminTokenRepository, 'find'>;
+  readonly people: People;
   /** Changes a key. If that rejects, only its writes are rolled back. */
   attempt(change: (keys: Pick<KeyService, 'update' | 'remove'>) => Promise<void>): Promise<void>;
 }
@@ -91,10 +99,18 @@ export class JobRunner {
     });
   }
 
-  /** The context of the next change; undefined if the author's admin token may not make it any more. */
-  async #contextOf({ action, change }: Job, { tokens }: JobUnit): Promise<ChangeContext | undefined> {
+  /** The context of the next change; undefined if neither the author's admin token nor a session of the author may make it any more. */
+  async #contextOf({ action, change }: Job, { tokens, people }: JobUnit): Promise<ChangeContext | undefined> {
     const atMs = this.#options.clock.nowMs();
     const { type, id } = change.actor;
+    if (type === 'person' && id !== null) {
+      const grants = await people.grantsOf(id, atMs);
+      const grant = grants.find(
+        ({ scopes, onlyTags }) =>
+          scopes.includes(scopeOfAction(action)) && onlyTags.every((tag) => change.onlyTags.includes(tag)),
+      );
+      return grant && { ...change, atMs };
+    }
     if (type !== 'token' || id === null) return { ...change, atMs };
     const token = await tokens.find(id);
     if (token === undefined || !token.scopes.includes(scopeOfAction(action))) return undefined;

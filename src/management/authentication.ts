@@ -2,19 +2,26 @@ import type { BlockList } from 'node:net';
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { missingScope, type Principal, ROOT } from '../admins/principal.ts';
 import { addressFault, type TokenAuthenticator } from '../admins/token-authenticator.ts';
-import { InvalidToken, MissingScope, MissingToken, TollgateError } from '../errors.ts';
+import { InvalidToken, MissingScope, MissingToken, RootTokenOff, TollgateError } from '../errors.ts';
 import { clientAddress } from '../http/client-address.ts';
 import { readBearer } from '../http/credentials/bearer.ts';
 import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { RootTokens } from '../http/credentials/root-token.ts';
+import { cookieIn, SESSION_COOKIE } from '../http/credentials/session-cookie.ts';
+import { authenticateBearer, type People } from '../sign-in/people.ts';
 import type { Endpoint } from './endpoint.ts';
 import { notePrincipal, principalOf } from './principal-of.ts';
+import { requireConsole } from './sign-in/request-origin.ts';
 
 /** What credentials are checked against. */
 export interface Credentials {
   /** All of them are valid. Each is token68 (RFC 9110 11.2) of at least 32 characters. */
   readonly rootTokens: readonly string[];
   readonly adminTokens: Pick<TokenAuthenticator, 'authenticate'>;
+  /** Undefined: nobody signs in with an identity provider. */
+  readonly people?: Pick<People, 'sessions' | 'accessTokens' | 'publicOrigin'> | undefined;
+  /** Whether a root token may be used in a browser. */
+  readonly rootTokenSignIn: 'on' | 'off';
   /** Limits how often an address may fail to authenticate. */
   readonly failedCredentials: FailedCredentials;
 }
@@ -23,19 +30,45 @@ export interface Credentials {
  * Finds out who makes the request. A root token is checked without a store. Throws `missing_root_token` or `invalid_root_token`, and
  * `bad_request` for several `Authorization` headers, because programs differ in which of them they use.
  */
-export function authenticate({ rootTokens, adminTokens, failedCredentials }: Credentials): RequestHandler {
-  const roots = new RootTokens(rootTokens);
-  const find = async (req: Request): Promise<Principal | undefined> => {
-    const token = readToken(req);
-    if (token === undefined) return undefined;
-    return roots.includes(token) ? ROOT : adminTokens.authenticate(token, failedCredentials.clientOf(req));
-  };
+export function authenticate(credentials: Credentials): RequestHandler {
+  const { failedCredentials, people, rootTokenSignIn } = credentials;
+  const findByToken = tokenFinder(credentials);
   return async (req, res, next) => {
-    const principal = await find(req);
+    const secret = people && cookieOf(req);
+    const principal =
+      people === undefined || secret === undefined
+        ? await findByToken(req)
+        : await people.sessions.authenticate(secret, 'browser', failedCredentials.clientOf(req));
     if (principal === undefined) throw failedCredentials.errorFor(req, new InvalidToken());
+    // Before the faults: the audit log says whose credential it was.
     notePrincipal(res, principal);
+    if (people !== undefined && secret !== undefined) requireConsole(req, people.publicOrigin);
+    if (principal.type === 'root' && rootTokenSignIn === 'off' && isFromBrowser(req))
+      throw new RootTokenOff();
     next();
   };
+}
+
+/** The secret of the session in the cookie. A browser adds the cookie to whatever it sends, so `Authorization` comes first. */
+function cookieOf({ headers }: Request): string | undefined {
+  return headers.authorization === undefined ? cookieIn(headers.cookie, SESSION_COOKIE) : undefined;
+}
+
+function tokenFinder({ rootTokens, adminTokens, failedCredentials, people }: Credentials) {
+  const roots = new RootTokens(rootTokens);
+  return async (req: Request): Promise<Principal | undefined> => {
+    const token = readToken(req);
+    if (token === undefined) return undefined;
+    if (roots.includes(token)) return ROOT;
+    const client = failedCredentials.clientOf(req);
+    const found = people && authenticateBearer(people, token, client);
+    return found ?? adminTokens.authenticate(token, client);
+  };
+}
+
+/** Browsers send this header with each request, and no page can leave it out. */
+function isFromBrowser({ headers }: Request): boolean {
+  return headers['sec-fetch-site'] !== undefined;
 }
 
 /** The bearer token; undefined if the header does not have the form of one. */

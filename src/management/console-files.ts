@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import express, { type Express, type RequestHandler } from 'express';
+import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
+import { cookieIn, SESSION_COOKIE } from '../http/credentials/session-cookie.ts';
 import { MethodNotAllowed } from '../http/errors/method-not-allowed.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import { assetSender, isFile, sendCurrent } from './built-files.ts';
@@ -18,9 +20,10 @@ const BUILD = 'The console is not built: run "npm run build:console".\n';
 const TOP_LEVEL_FILE = /^\/[^/]*\.[^/]*$/;
 /**
  * Serves the console's files, which `npm run build:console` has put into a directory, to anyone: they hold no data, which comes from the
- * management interface and needs a token. Compressed copies may lie beside a file. No file is read before its first request.
+ * management interface and needs a token. Compressed copies may lie beside a file. No file is read before its first request. With the host
+ * of an identity provider, the page says so, and whether the browser has the cookie of a session.
  */
-export function createConsoleApp(directory: string): Express {
+export function createConsoleApp(directory: string, providerHost?: string): Express {
   const app = express();
   const sendAsset = assetSender(directory);
   app.disable('x-powered-by');
@@ -30,9 +33,10 @@ export function createConsoleApp(directory: string): Express {
   app.get(TOP_LEVEL_FILE, (req, res) => sendCurrent(req, res, { directory, name: req.path.slice(1) }));
   // Every page of the console is index.html; its script shows the page for the path.
   app.get('/{*page}', async (req, res) => {
-    if (await isFile(join(directory, 'index.html')))
-      return sendCurrent(req, res, { directory, name: 'index.html' });
-    res.status(404).type('text').send(BUILD);
+    const page = join(directory, 'index.html');
+    if (!(await isFile(page))) res.status(404).type('text').send(BUILD);
+    else if (providerHost === undefined) await sendCurrent(req, res, { directory, name: 'index.html' });
+    else await sendWithSignIn(req, res, { page, providerHost });
   });
   return app;
 }
@@ -48,3 +52,21 @@ const rejectOtherMethods: RequestHandler = (req, _res, next) => {
   }
   next();
 };
+
+interface SignInPage {
+  readonly page: string;
+  readonly providerHost: string;
+}
+
+/** Sends the page with what the console must know before its first request. The host is that of a URL: it needs no escapes. */
+async function sendWithSignIn(
+  req: Request,
+  res: Response,
+  { page, providerHost }: SignInPage,
+): Promise<void> {
+  const html = await readFile(page, 'utf8');
+  const isSignedIn = cookieIn(req.headers.cookie, SESSION_COOKIE) !== undefined;
+  const tag = `<meta name="tollgate-sign-in" content="${providerHost}" data-session="${isSignedIn}">`;
+  const content = html.replace('</head>', `${tag}</head>`);
+  res.type('html').vary('Cookie').set('Cache-Control', 'no-cache').send(content);
+}

@@ -21,6 +21,7 @@ import type { PlanPreviewer } from '../plans/preview/plan-previewer.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { RecordState } from '../platform/precondition.ts';
+import type { Sessions } from '../sign-in/sessions.ts';
 import type { UsageSeries } from '../usage/series/usage-series.ts';
 import type { UsageReader } from '../usage/usage-counts.ts';
 import { entityTag } from './entity-tag.ts';
@@ -44,6 +45,8 @@ export interface ManagementServices {
   readonly usage: UsageReader;
   readonly series: Pick<UsageSeries, 'read' | 'readKey'>;
   readonly tokens: AdminTokenService;
+  /** Undefined if nobody can sign in with an identity provider. */
+  readonly sessions: Pick<Sessions, 'list' | 'count' | 'end' | 'isUnchanged'> | undefined;
   readonly jobs: BulkJobs;
   readonly webhooks: WebhookService;
   readonly streams: Pick<EventStreams, 'open'>;
@@ -137,6 +140,11 @@ export class Reply {
   /** A response with 201 and the `Location` of a new record that has no `ETag`. */
   static made(location: string, body: object): Reply {
     return new Reply(body, { Location: location }, true);
+  }
+
+  /** A response with these headers. */
+  static with(headers: Reply['headers'], body: object): Reply {
+    return new Reply(body, headers, false);
   }
 
   /** A response with the `ETag` of the shown record. */

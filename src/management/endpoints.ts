@@ -26,6 +26,7 @@ import {
   updateRateLimit,
 } from './plans/rate-limits.ts';
 import { SELF_SERVICE_ENDPOINTS } from './self-service/self-service-endpoints.ts';
+import { endSession, listSessions } from './sign-in/people-sessions.ts';
 import { showSystem } from './system/show-system.ts';
 import {
   createAdminToken,
@@ -106,9 +107,13 @@ export const ENDPOINTS: readonly Endpoint[] = [
   openApiEndpoint(() => DOCUMENTED_ENDPOINTS),
 ];
 
+/** Further endpoints where people can sign in with an identity provider. */
+export const SIGN_IN_ENDPOINTS: readonly Endpoint[] = [listSessions, endSession];
+
 /** All endpoints, including that of `AUTHORIZE_PORT` and those for consumers and for holders of a link, which self-service serves. */
 export const DOCUMENTED_ENDPOINTS: readonly Endpoint[] = [
   ...ENDPOINTS,
+  ...SIGN_IN_ENDPOINTS,
   verifySecret,
   ...SELF_SERVICE_ENDPOINTS,
   ...HOLDER_ENDPOINTS,

@@ -20,17 +20,19 @@ import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent
 import { APPLIES_WITHIN_S } from '../limiter/changes/change-versions.ts';
 import { resembledManagementPath } from '../paths/path-matcher.ts';
 import { nameHint, shownName } from '../platform/text/did-you-mean.ts';
+import type { People } from '../sign-in/people.ts';
 import { auditForbidden } from './audit/forbidden-requests.ts';
 import { authenticate, authorize, type Credentials, limitGuesses } from './authentication.ts';
 import { CONSOLE_PATH, createConsoleApp } from './console-files.ts';
 import { type Endpoint, type ManagementServices, Reply, type ServicesFor, StreamedText } from './endpoint.ts';
-import { ENDPOINTS } from './endpoints.ts';
+import { ENDPOINTS, SIGN_IN_ENDPOINTS } from './endpoints.ts';
 import { readExpectation } from './entity-tag.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
 import { readIdempotencyKey, respondOnce } from './idempotency.ts';
 import { principalOf } from './principal-of.ts';
 import { type ChangeContextReader, readChangeContext } from './read-change-context.ts';
 import { setSecurityHeaders } from './security-headers.ts';
+import { createSignInApp, SIGN_IN_PATH } from './sign-in/sign-in-app.ts';
 
 /** The services and credentials of the management interface. */
 export interface ManagementOptions extends ManagementServices {
@@ -43,6 +45,8 @@ export interface ManagementOptions extends ManagementServices {
   readonly bodyBudget: BodyBudget;
   /** The services for a request outside of a unit of work. */
   readonly servicesFor: ServicesFor;
+  /** Sign-in with an identity provider; undefined: there is none. */
+  readonly people?: People | undefined;
   /** The directory that the console was built into; undefined = there is no console. */
   readonly consoleDirectory?: string | undefined;
 }
@@ -60,16 +64,24 @@ export function createManagementApp({
   idempotency,
   bodyBudget,
   servicesFor,
+  people,
   consoleDirectory,
   ...services
 }: ManagementOptions): Express {
   const authenticated = authenticate(credentials);
   const { failedCredentials } = credentials;
-  const pages =
-    consoleDirectory && express.Router(EXACT_PATHS).use(CONSOLE_PATH, createConsoleApp(consoleDirectory));
-  return createEndpointApp(ENDPOINTS, {
+  const consoleFiles =
+    consoleDirectory === undefined ? undefined : createConsoleApp(consoleDirectory, people?.providerHost);
+  const hasConsole = consoleFiles !== undefined;
+  const { clock } = services;
+  const signIn = people && createSignInApp({ people, trustedProxies, bodyBudget, clock, hasConsole });
+  const pages = express.Router(EXACT_PATHS);
+  if (consoleFiles !== undefined) pages.use(CONSOLE_PATH, consoleFiles);
+  if (signIn !== undefined) pages.use(SIGN_IN_PATH, signIn);
+  const endpoints = people === undefined ? ENDPOINTS : [...ENDPOINTS, ...SIGN_IN_ENDPOINTS];
+  return createEndpointApp(endpoints, {
     ...{ authenticated, failedCredentials, services, trustedProxies, idempotency, bodyBudget, servicesFor },
-    ...(pages && { pages }),
+    pages,
   });
 }
 

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { BlockList } from 'node:net';
 import type { Request, Response } from 'express';
+import { actorOf } from '../admins/principal.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import { TollgateError } from '../errors.ts';
 import { clientAddress } from '../http/client-address.ts';
@@ -24,14 +25,14 @@ export function readChangeContext(
   res: Response,
   { clock, trustedProxies }: ChangeOptions,
 ): ChangeContext {
-  const { type, id, name, onlyTags } = principalOf(res);
+  const principal = principalOf(res);
   return {
-    actor: { type, id, name },
+    actor: actorOf(principal),
     atMs: clock.nowMs(),
     reason: readReason(req.get('X-Audit-Reason')),
     requestId: (res.locals as RequestNotes).requestId,
     address: clientAddress(req, trustedProxies),
-    onlyTags,
+    onlyTags: principal.onlyTags,
     expects: undefined,
   };
 }

@@ -67,6 +67,8 @@ export interface ProxyOptions extends BodyRateOptions {
   /** How paths are compared with patterns. */
   readonly pathCase: PathCase;
   readonly forwardAuthorization: boolean;
+  /** Whether the cookies of the console are removed from what is forwarded. */
+  readonly dropsSessionCookies: boolean;
   readonly trustedProxies: BlockList;
   /** Origins whose pages may use any key that is not restricted to origins; `*` = any. */
   readonly corsAllowedOrigins: readonly string[];

@@ -35,6 +35,15 @@ import {
   selfServicePath,
   text,
 } from './setting-parsers.ts';
+import {
+  claimName,
+  clientText,
+  issuer,
+  oauthScopes,
+  publicOrigin,
+  scopesMap,
+  signInFaults,
+} from './sign-in-settings.ts';
 import { readTracing } from './tracing-settings.ts';
 
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/;
@@ -88,6 +97,16 @@ export const SETTINGS = {
   },
   publicUrl: setting('PUBLIC_URL', '', optional(publicUrl)),
   console: setting('CONSOLE', 'on', consoleSwitch),
+  publicAdminUrl: setting('PUBLIC_ADMIN_URL', '', optional(publicOrigin)),
+  rootTokenSignIn: setting('ROOT_TOKEN_SIGN_IN', 'on', oneOf('on', 'off')),
+  oidcIssuer: setting('OIDC_ISSUER', '', optional(issuer)),
+  oidcClientId: setting('OIDC_CLIENT_ID', '', optional(clientText)),
+  oidcClientSecret: secret('OIDC_CLIENT_SECRET', optional(clientText)),
+  oidcScopes: setting('OIDC_SCOPES', 'openid profile email', oauthScopes),
+  oidcScopesClaim: setting('OIDC_SCOPES_CLAIM', 'groups', claimName),
+  oidcScopesMap: setting('OIDC_SCOPES_MAP', '', optional(scopesMap)),
+  oidcSessionHours: setting('OIDC_SESSION_HOURS', '8', count(1, 24)),
+  oidcAudience: setting('OIDC_AUDIENCE', '', optional(clientText)),
   limiterFailureMode: setting('LIMITER_FAILURE_MODE', 'local', oneOf('local', 'open', 'closed')),
   redisTimeoutMs: setting('REDIS_TIMEOUT_MS', '200', milliseconds(1, 60_000)),
   backendTimeoutMs: setting('BACKEND_TIMEOUT_MS', '30000', milliseconds(1, 3_600_000)),
@@ -290,7 +309,7 @@ function faultsBetween(values: Partial<Values>, environment: Environment): reado
   ) {
     faults.push(`REDIS_URL: is required with REDIS_MODE=${values.redisMode}`);
   }
-  return [...faults, ...redisFaults(values)];
+  return [...faults, ...redisFaults(values), ...signInFaults(values)];
 }
 
 /** Checks a well-formed Redis URL against the mode. */

@@ -56,6 +56,7 @@ describe('A job', () => {
           work({
             jobs: withLease(unit.jobs),
             tokens: unit.adminTokens,
+            people: unit.sessions,
             attempt: (change) => unit.attempt(() => change(keys(keysIn(unit)))),
           }),
         ),

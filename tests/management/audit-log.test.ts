@@ -115,7 +115,7 @@ describe('the audit log', () => {
     const lines = text.trim().split('\r\n');
     expect(lines).toHaveLength(entries.length + 1);
     expect(lines[0]).toBe(
-      'auditId,at,action,actorType,adminTokenId,actorName,targetType,targetId,targetName,changes,reason,requestId,address,outcome',
+      'auditId,at,action,actorType,adminTokenId,actorName,targetType,targetId,targetName,changes,reason,requestId,address,outcome,actorSubject,actorEmail',
     );
     expect(lines[1]).toContain(`,'=1+1,`);
     const filtered = await management.send('get', '/tollgate/audit-log?format=csv&action=token.create');

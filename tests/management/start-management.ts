@@ -13,7 +13,7 @@ import { SELF_SERVICE_PATH } from '../../src/paths/path-matcher.ts';
 import type { PublicServer } from '../../src/server/public-server.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import type { KeyUsage, UsageReader } from '../../src/usage/usage-counts.ts';
-import { InProcessGateway } from '../support/in-process-gateway.ts';
+import { InProcessGateway, type TestSettings } from '../support/in-process-gateway.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createPostgresRecords } from '../support/records.ts';
 import { testRequestIds } from '../support/request-ids.ts';
@@ -107,13 +107,17 @@ export interface Replacements {
   readonly defaultPlanId?: string | null;
   readonly consoleDirectory?: string;
   readonly failedCredentials?: FailedCredentials;
+  /** Further settings. */
+  readonly settings?: TestSettings;
+  /** The first instant of the clock. Milliseconds since 1970. */
+  readonly startMs?: number;
 }
 
 /** Starts the management interface on a new database. */
 export async function startManagement(replacements: Replacements = {}): Promise<TestManagement> {
   const { defaultPlanId = 'default', reveal = 'always', counters, failedCredentials } = replacements;
   const store = await createPostgresRecords(defaultPlanId);
-  const clock = new ManualClock(START_MS);
+  const clock = new ManualClock(replacements.startMs ?? START_MS);
   const usages = new Map<string, KeyUsage>();
   const secrets = [ROOT_TOKEN, OTHER_ROOT_TOKEN];
   const lines: string[] = [];
@@ -122,6 +126,7 @@ export async function startManagement(replacements: Replacements = {}): Promise<
       ...{ rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN], secretReveal: reveal, defaultPlanId },
       // For hand-over links.
       ...{ publicUrl: 'https://api.example.com', selfServicePath: SELF_SERVICE_PATH },
+      ...replacements.settings,
     },
     clock,
     ...(failedCredentials !== undefined && { failedCredentials }),

@@ -60,8 +60,9 @@ describe.each(OVERLAYS)('the overlay %s', (overlay) => {
     const secrets = Object.values(SETTINGS)
       .filter(({ secret }) => secret)
       .map(({ variable }) => variable)
-      // No overlay has a port for decisions, which this one is for.
-      .filter((variable) => variable !== 'AUTHORIZE_TOKEN' || settings.AUTHORIZE_PORT !== undefined);
+      // No overlay has a port for decisions, or an identity provider, which these are for.
+      .filter((variable) => variable !== 'AUTHORIZE_TOKEN' || settings.AUTHORIZE_PORT !== undefined)
+      .filter((variable) => variable !== 'OIDC_CLIENT_SECRET' || settings.OIDC_ISSUER !== undefined);
     const [container] = podOf(overlay).containers;
     const mount = container?.volumeMounts?.find(({ name }) => name === 'secrets');
     for (const variable of secrets) {

@@ -193,3 +193,24 @@ describe('the credentials of the client', () => {
     expect(stage.backend.received).toContain(`\r\nx-api-key: ${stage.gateway.secret}\r\n`);
   });
 });
+
+describe('the cookies of the console', () => {
+  const stage = withGateway({ oidcIssuer: new URL('https://login.example.com') });
+  it('are not sent to the backend, and other cookies are, byte for byte', async () => {
+    stage.backend.respond(OK);
+    const cookies = [
+      'COOKIE: a="1; __Host-tollgate=tgs_x;  b=2',
+      'Cookie: __Host-tollgate-sign-in=x; __Host-tollgate=y',
+      'cookie: c=%20;d=__Host-tollgate',
+      'CDN-Loop: x',
+    ];
+    const client = await stage.gateway.send(stage.gateway.head('GET /', ...cookies));
+    await client.until((text) => text.endsWith('ok'));
+    const { received } = stage.backend;
+    expect(received.match(/^(?:cookie|cdn-loop):.*$/gim)).toEqual([
+      'COOKIE: a="1;  b=2',
+      'cookie: c=%20;d=__Host-tollgate',
+      'CDN-Loop: x',
+    ]);
+  });
+});

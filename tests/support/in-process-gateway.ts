@@ -114,6 +114,7 @@ export class InProcessGateway {
     const { wireEvents } = await import('../../src/app/wiring/wire-events.ts');
     const { wireJobs } = await import('../../src/app/wiring/wire-jobs.ts');
     const { wireManagement } = await import('../../src/app/wiring/wire-management.ts');
+    const { wireSignIn } = await import('../../src/app/wiring/wire-sign-in.ts');
     const stores = { records: parts.records, counting: this.counting };
     const changes = await this.#changes();
     const secrets = { vault: this.#vault, rootTokens: this.#rootTokens };
@@ -128,6 +129,7 @@ export class InProcessGateway {
       ...secrets,
       changes,
       jobsIn,
+      people: wireSignIn(this.#context, { ...stores, ...secrets }),
       ...events,
       configurationsIn: wireConfigurations(this.#context, stores, { ...secrets, ...changes, webhooks }),
       observers: { managed: () => {} },

@@ -9,6 +9,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
 import type { ConnectionLimit } from '../../server/connections/connection-limit.ts';
+import type { People } from '../../sign-in/people.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import type { ClientLimits } from '../client-limits.ts';
 import type { Counting } from '../stores/counting.ts';
@@ -27,6 +28,8 @@ export interface MeasuredParts {
   readonly usage: Usage;
   readonly changes: Pick<RecordChangePaths, 'waiting'>;
   readonly proxy: ProxiedSide;
+  /** Undefined: nobody signs in with an identity provider. */
+  readonly people: Pick<People, 'signIn'> | undefined;
   readonly delivering: WiredEvents['delivering'];
   readonly clock: Clock;
   readonly readiness: Readiness;
@@ -55,6 +58,7 @@ export function gatewayReadings(parts: MeasuredParts): readonly Reading[] {
     ...clientReadings(parts.connectionLimits),
     ...backendReadings(proxy, parts.backendConnections),
     auditReading(parts),
+    ...signInReadings(parts),
     ...stateReadings(parts),
   ];
 }
@@ -166,6 +170,17 @@ function clientReadings({ public: clients, admin, authorize }: ClientLimits): re
       'tollgate_client_connections_flooded_total',
       'Connections of clients that were closed because too many pipelined requests waited.',
       ofPorts(({ flooded }) => flooded),
+    ),
+  ];
+}
+
+function signInReadings({ people }: MeasuredParts): readonly Reading[] {
+  if (people === undefined) return [];
+  return [
+    counter(
+      'tollgate_sign_ins_total',
+      'Attempts of people to sign in with the identity provider, by outcome.',
+      () => Object.entries(people.signIn.outcomes).map(([outcome, value]) => [{ outcome }, value] as const),
     ),
   ];
 }

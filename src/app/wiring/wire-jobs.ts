@@ -45,6 +45,7 @@ export function wireJobs(context: ReplicaContext, { records, versions, vault }: 
       work({
         jobs: unit.jobs,
         tokens: unit.adminTokens,
+        people: unit.sessions,
         attempt: (change) => unit.attempt(() => change(keysIn(unit))),
       }),
     );

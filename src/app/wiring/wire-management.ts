@@ -29,6 +29,7 @@ import { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.t
 import { gatewayVersion } from '../../platform/gateway-version.ts';
 import { idMaker } from '../../platform/id-maker.ts';
 import type { Settings } from '../../settings/settings.ts';
+import type { People } from '../../sign-in/people.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { PostgresPlanPreviews } from '../../storage/postgres/plans/postgres-plan-previews.ts';
 import type { RecordScope } from '../../storage/postgres/record-units.ts';
@@ -67,6 +68,8 @@ export interface ManagementParts {
   readonly system: SystemStatus;
   /** The directory of the console's files; undefined if they are not served. */
   readonly consoleDirectory: string | undefined;
+  /** Undefined without `OIDC_ISSUER`. */
+  readonly people?: People | undefined;
   /** Undefined without `AUTHORIZE_PORT`. */
   readonly verifier?: KeyVerifier | undefined;
 }
@@ -92,12 +95,13 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
     ...{ vault, handovers: services.handovers },
   });
   const bodyBudget = new BodyBudget();
-  const { trustedProxies, selfServicePath } = settings;
+  const { trustedProxies, selfServicePath, rootTokenSignIn } = settings;
+  const { people } = parts;
   const adminTokens = new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log });
   const app = createManagementApp({
     ...services,
-    credentials: { rootTokens, adminTokens, failedCredentials },
-    ...{ trustedProxies, servicesFor },
+    credentials: { rootTokens, adminTokens, failedCredentials, people, rootTokenSignIn },
+    ...{ trustedProxies, servicesFor, people },
     idempotency,
     bodyBudget,
     consoleDirectory,
@@ -145,6 +149,7 @@ function managementServices(context: ReplicaContext, parts: ManagementParts): Se
     counters: counting.counters,
     usage: usage.reader,
     series: usageSeries(context, { records, counting, usage }),
+    sessions: parts.people?.sessions,
     audit: records.audit,
     previewer: new PlanPreviewer({ plans, previews, clock: platform.clock, defaultPlanId, pathCase }),
     system,

@@ -62,6 +62,7 @@ export async function wireProxy(context: ReplicaContext, parts: ProxyParts): Pro
   shutdown.add('uses of previous secrets', CLOSE_DEADLINE_MS, () => previousSecretUses.stop());
   const options: ProxyOptions = {
     ...settings,
+    dropsSessionCookies: settings.oidcIssuer !== null,
     maxUpgrades,
     previousSecretUses,
     costSettler,

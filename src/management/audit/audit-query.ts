@@ -11,6 +11,9 @@ import { queryParameters } from '../query-parameters.ts';
 /** The form of ids, including those of plans and operations. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
+/** The same, or the subject of a person. */
+const ACTOR_ID = /^[\x21-\x7e]{1,255}$/;
+
 /** The query parameters of the audit log. */
 export const AUDIT_QUERY = {
   from: {
@@ -26,9 +29,9 @@ export const AUDIT_QUERY = {
   },
   actorId: {
     description:
-      'must be the id of an admin token, or of a key that changed itself, or root or config: only what they did',
+      'must be the id of an admin token, or of a key that changed itself, the subject of a person, or root or config: only what they did',
     type: 'string',
-    pattern: ID.source,
+    pattern: ACTOR_ID.source,
   },
   targetId: {
     description: 'must be the id of a key, a plan, an admin token or an operation: only what was done to it',
@@ -101,6 +104,6 @@ function readInstant(query: ParsedUrlQuery, name: 'from' | 'to'): number | undef
 
 function readId(query: ParsedUrlQuery, name: 'actorId' | 'targetId' | 'jobId'): string | undefined {
   const text = readText(query, name);
-  if (text === undefined || ID.test(text)) return text;
+  if (text === undefined || (name === 'actorId' ? ACTOR_ID : ID).test(text)) return text;
   throw invalid(name);
 }

@@ -6,9 +6,12 @@ import { errorResponse } from '../../http/errors/error-responses.ts';
 import type { Endpoint } from '../endpoint.ts';
 import type { ChangeContextReader } from '../read-change-context.ts';
 
+/** Where an admin token comes from an address from which it may not be used, or the cookie of a session with the request of another page. */
+const IS_OF_OTHERS: ReadonlySet<ErrorCode> = new Set(['address_not_allowed', 'origin_not_allowed']);
+
 /**
- * The time for which one entry stands for all rejections of consumers, who are many and not trusted, and of whoever uses an admin token from
- * an address from which it may not be used: with an entry for each rejection they would fill the log.
+ * The time for which one entry stands for all rejections of consumers, who are many and not trusted, and of others who make requests with
+ * the credential of an administrator: with an entry for each rejection they would fill the log.
  */
 const REPEATED_MS = 3_600_000;
 
@@ -36,7 +39,7 @@ async function isRepeated(
   { actor, atMs }: ChangeContext,
   outcome: ErrorCode,
 ): Promise<boolean> {
-  if (actor.id === null || (actor.type !== 'key' && outcome !== 'address_not_allowed')) return false;
+  if (actor.id === null || (actor.type !== 'key' && !IS_OF_OTHERS.has(outcome))) return false;
   const fromMs = atMs - REPEATED_MS;
   return (await audit.count({ action: 'request.deny', actorId: actor.id, outcome, fromMs })) > 0;
 }

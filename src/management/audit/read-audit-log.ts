@@ -15,20 +15,23 @@ const ENTRY = named(
     auditId: TEXT,
     at: INSTANT,
     action: { type: 'string', enum: AUDIT_ACTIONS },
-    actor: named(
-      'AuditActor',
-      objectOf({
-        type: { type: 'string', enum: ['root', 'token', 'config', 'key', 'gateway'] },
+    actor: named('AuditActor', {
+      type: 'object',
+      required: ['type', 'adminTokenId', 'name'],
+      properties: {
+        type: { type: 'string', enum: ['root', 'token', 'person', 'program', 'config', 'key', 'gateway'] },
         adminTokenId: orNull(TEXT),
         name: TEXT,
-      }),
-    ),
+        subject: { ...TEXT, description: 'By which the identity provider knows a person or a program.' },
+        email: { ...TEXT, description: 'Of a person, if it is known.' },
+      },
+    }),
     target: named(
       'AuditTarget',
       objectOf({
         type: {
           type: 'string',
-          enum: ['key', 'plan', 'token', 'webhook', 'job', 'configuration', 'operation'],
+          enum: ['key', 'plan', 'token', 'session', 'webhook', 'job', 'configuration', 'operation'],
         },
         id: TEXT,
         name: orNull(TEXT),
@@ -168,6 +171,8 @@ const COLUMNS = [
   'requestId',
   'address',
   'outcome',
+  'actorSubject',
+  'actorEmail',
 ] as const;
 
 /** All entries, page by page, so that a long log is never in memory as a whole. */
@@ -201,17 +206,19 @@ function presentRow(entry: AuditEntry): readonly CsvValue[] {
     entry.requestId,
     entry.address,
     entry.outcome,
+    subjectOf(entry),
+    actor.email ?? null,
   ];
 }
 
 function presentEntry(entry: AuditEntry): object {
-  const { sequence, atMs, action, actor, target, changes, reason, requestId, address, outcome } = entry;
+  const { sequence, atMs, action, target, changes, reason, requestId, address, outcome } = entry;
   const { jobId } = entry;
   return {
     auditId: auditIdOf(sequence),
     at: isoSeconds(atMs),
     action,
-    actor: { type: actor.type, adminTokenId: adminTokenIdOf(entry), name: actor.name },
+    actor: presentActor(entry),
     target: { type: target.type, id: target.id, name: target.name },
     changes,
     reason,
@@ -220,6 +227,20 @@ function presentEntry(entry: AuditEntry): object {
     outcome,
     jobId,
   };
+}
+
+function presentActor(entry: AuditEntry): object {
+  const { type, name, email } = entry.actor;
+  const subject = subjectOf(entry);
+  return {
+    ...{ type, adminTokenId: adminTokenIdOf(entry), name },
+    ...(subject !== null && { subject }),
+    ...(email !== undefined && { email }),
+  };
+}
+
+function subjectOf({ actor }: AuditEntry): string | null {
+  return actor.type === 'person' || actor.type === 'program' ? actor.id : null;
 }
 
 function adminTokenIdOf({ actor }: AuditEntry): string | null {

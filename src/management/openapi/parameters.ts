@@ -46,6 +46,13 @@ const PARAMETERS = {
     required: true,
     schema: { type: 'string', minLength: 1 },
   },
+  sessionId: {
+    name: 'sessionId',
+    in: 'path',
+    required: true,
+    description: 'The id of a session, or `current`.',
+    schema: { type: 'string', minLength: 1 },
+  },
   jobId: {
     name: 'jobId',
     in: 'path',

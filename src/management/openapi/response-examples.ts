@@ -1,5 +1,6 @@
 const KEY_ID = 'key_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
 const TOKEN_ID = 'adm_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
+const SESSION_ID = 'ses_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
 const CREATED_AT = '2026-02-03T04:05:06Z';
 const CHANGED_AT = '2026-02-04T10:00:00Z';
 const LATER = '2026-02-05T10:00:00Z';
@@ -218,6 +219,7 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
   },
   whoami: {
     ...{ type: 'token', adminTokenId: TOKEN_ID, name: 'Support desk', scopes: TOKEN.scopes, onlyTags: [] },
+    ...{ sessionId: null, subject: null, email: null },
     ...{ expiresAt: '2030-12-31T00:00:00Z', version: '0.2.0' },
     settings: {
       keyPrefix: 'tg',
@@ -297,6 +299,22 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
   createWebhook: { ...WEBHOOK, secret: 'whsec_…' },
   listWebhooks: { webhooks: [WEBHOOK] },
   showWebhook: WEBHOOK,
+  listSessions: {
+    sessions: [
+      {
+        ...{
+          sessionId: SESSION_ID,
+          current: true,
+          kind: 'browser',
+          subject: '00u1a2b3',
+          name: 'Ada Example',
+        },
+        ...{ email: 'ada@example.com', scopes: TOKEN.scopes, onlyTags: [], address: '203.0.113.7' },
+        ...{ createdAt: CHANGED_AT, lastUsedAt: CHANGED_AT, expiresAt: LATER },
+      },
+    ],
+  },
+  endSession: { sessionId: SESSION_ID, message: 'The session has ended.' },
   updateWebhook: { ...WEBHOOK, enabled: false },
   deleteWebhook: { webhookId: WEBHOOK_ID, message: 'The webhook was deleted.' },
   rotateWebhook: {

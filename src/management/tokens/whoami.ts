@@ -15,9 +15,12 @@ export const showWhoami: Endpoint = {
   response: named(
     'Whoami',
     objectOf({
-      type: { type: 'string', enum: ['root', 'token'] },
+      type: { type: 'string', enum: ['root', 'token', 'person', 'program'] },
       adminTokenId: orNull(TEXT),
+      sessionId: { ...orNull(TEXT), description: 'Of a person who has signed in.' },
       name: TEXT,
+      subject: { ...orNull(TEXT), description: 'As the identity provider knows a person or a program.' },
+      email: orNull(TEXT),
       scopes: listOf({ type: 'string', enum: SCOPES }),
       onlyTags: listOf(TEXT),
       expiresAt: orNull(INSTANT),
@@ -45,11 +48,14 @@ export const showWhoami: Endpoint = {
   errors: [],
   async handle({ principal }, { gateway }) {
     const { version, ...settings } = gateway;
-    const { type, id: adminTokenId, name, scopes, onlyTags, expiresAtMs } = principal;
+    const { type, id, name, identity, scopes, onlyTags, expiresAtMs } = principal;
     return {
       type,
-      adminTokenId,
+      adminTokenId: type === 'token' ? id : null,
+      sessionId: type === 'person' ? id : null,
       name,
+      subject: identity?.subject ?? null,
+      email: identity?.email ?? null,
       scopes: [...scopes],
       onlyTags,
       expiresAt: expiresAtMs === null ? null : isoSeconds(expiresAtMs),

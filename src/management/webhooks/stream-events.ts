@@ -1,10 +1,8 @@
-import type { AdminTokenService } from '../../admins/admin-token-service.ts';
 import type { Principal } from '../../admins/principal.ts';
 import { AdminTokenNotFound, MissingScope, TollgateError } from '../../errors.ts';
 import { patternFault, typesHeardBy, unheardScope } from '../../events/event-patterns.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { type Endpoint, StreamedText } from '../endpoint.ts';
+import { type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
 import { queryParameters } from '../query-parameters.ts';
 
 const STREAM_QUERY = {
@@ -30,7 +28,7 @@ export const streamEvents: Endpoint = {
   response: { description: 'Each message has a CloudEvent as its data and its number as its id.' },
   eventStream: true,
   errors: ['invalid_parameter', 'overloaded'],
-  async handle({ query, principal, isHead, header }, { streams, tokens, clock }) {
+  async handle({ query, principal, isHead, header }, { streams, tokens, sessions, clock }) {
     const events = patternsOf(readText(query, 'type'), principal);
     const headers = { 'X-Accel-Buffering': 'no' };
     if (isHead) return new StreamedText('text/event-stream', [], headers);
@@ -39,7 +37,7 @@ export const streamEvents: Endpoint = {
       onlyTags: principal.onlyTags,
       subject: readText(query, 'subject'),
       afterSequence: sequenceOf(header('Last-Event-ID')),
-      isAllowed: () => isUnchanged(principal, tokens, clock),
+      isAllowed: () => isUnchanged(principal, { tokens, sessions, clock }),
     });
     return new StreamedText('text/event-stream', chunks, headers);
   },
@@ -63,15 +61,15 @@ function sequenceOf(text: string | undefined): number | undefined {
 
 /**
  * Whether a principal is still as it was when it made the request: a token that was changed, rotated or deleted since, or has expired, must
- * be presented again.
+ * be presented again, and a person whose session has ended must sign in again.
  */
 async function isUnchanged(
-  { id, version, expiresAtMs }: Principal,
-  tokens: AdminTokenService,
-  clock: Clock,
+  { type, id, version, scopes, expiresAtMs }: Principal,
+  { tokens, sessions, clock }: Pick<ManagementServices, 'tokens' | 'sessions' | 'clock'>,
 ): Promise<boolean> {
-  if (version === null || id === null) return true;
   if (expiresAtMs !== null && expiresAtMs <= clock.nowMs()) return false;
+  if (type === 'person' && id !== null) return sessions?.isUnchanged(id, scopes) ?? false;
+  if (version === null || id === null) return true;
   try {
     return (await tokens.get(id, { onlyTags: [] })).version === version;
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { BlockList } from 'node:net';
 import { type Peer, peerOf } from '../../http/client-address.ts';
+import { withoutSessionCookies } from '../../http/credentials/session-cookie.ts';
 import { flatText } from '../../http/flat-text.ts';
 import { headerLine } from '../../http/node-internals.ts';
 import { VIA } from '../../http/via.ts';
@@ -79,6 +80,8 @@ function one(value: string | string[] | undefined): string | undefined {
 export interface RequestHeadersOptions {
   /** Whether the backend gets the client's `Authorization` too. */
   readonly forwardAuthorization: boolean;
+  /** Whether the cookies of the console are removed. */
+  readonly dropsSessionCookies: boolean;
   readonly trustedProxies: BlockList;
 }
 
@@ -108,6 +111,7 @@ export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOp
   const { trace } = exchange;
   const peer = peerOf(socket, options.trustedProxies);
   const named = headersNamedBy(headers.connection);
+  const line = options.dropsSessionCookies ? lineWithoutSession : headerLine;
   let lines = '';
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
@@ -116,11 +120,22 @@ export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOp
     if (isReplaced(lower) || named?.has(lower) || (!peer.isTrusted && isProxyClaim(lower))) continue;
     if (lower === 'authorization' && !options.forwardAuthorization) continue;
     if (trace !== undefined && TRACE_HEADERS.has(lower)) continue;
-    lines += headerLine(name, rawHeaders[i + 1] ?? '');
+    lines += line(name, rawHeaders[i + 1] ?? '');
   }
   lines += VIA_LINE + forwardedLines(exchange, peer);
   lines += `X-Request-Id: ${exchange.requestId}\r\nx-api-key: ${exchange.secret}\r\n`;
   return trace === undefined ? lines : lines + traceLines(trace);
+}
+
+const LOWER_CASE_BIT = 0x20;
+const C = 0x63;
+
+/** The line of a header without the cookies of the console; empty if nothing is left. */
+function lineWithoutSession(name: string, value: string): string {
+  const isCookie = (name.charCodeAt(0) | LOWER_CASE_BIT) === C && name.toLowerCase() === 'cookie';
+  if (!isCookie) return headerLine(name, value);
+  const cookies = withoutSessionCookies(value);
+  return cookies === '' && value !== '' ? '' : headerLine(name, cookies);
 }
 
 /** By length. For a look-up in a set, V8 enters a new string into its string table, which takes longer than a few comparisons. */

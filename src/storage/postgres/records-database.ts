@@ -12,6 +12,7 @@ import type { HandoverSecretsTable, HandoversTable } from './handovers/handovers
 import type { JobKeysTable, JobsTable } from './jobs/jobs-tables.ts';
 import type { ConsumerKeysTable, PreviousSecretsTable } from './keys/consumer-keys-table.ts';
 import type { PlansTable } from './plans/plans-table.ts';
+import type { SignInSessionsTable } from './sign-in/sign-in-sessions-table.ts';
 import type { UsageDaysTable, UsageHoursTable, UsageShardsTable } from './usage/usage-history-tables.ts';
 
 /** The table `secret_imports`. */
@@ -38,6 +39,7 @@ export interface RecordsTables {
   readonly plans: PlansTable;
   readonly consumer_keys: ConsumerKeysTable;
   readonly admin_tokens: AdminTokensTable;
+  readonly sign_in_sessions: SignInSessionsTable;
   readonly audit_log: AuditLogTable;
   readonly audit_log_ends: AuditLogEndsTable;
   readonly audit_log_keys: AuditLogKeysTable;

@@ -7,6 +7,7 @@ import type { KeyListStore } from '../../keys/key-list.ts';
 import type { KeyRepository } from '../../keys/key-repository.ts';
 import type { SecretRepository } from '../../keys/secrets/secret-repository.ts';
 import type { PlanRepository } from '../../plans/plan-repository.ts';
+import type { SessionStore } from '../../sign-in/session-store.ts';
 import { PostgresAdminTokenRepository } from './admins/postgres-admin-token-repository.ts';
 import type { AuditedChanges } from './audit/audited-changes.ts';
 import { PostgresDesiredState } from './desired-state/postgres-desired-state.ts';
@@ -18,6 +19,7 @@ import { type KeyReading, PostgresKeyRepository } from './keys/postgres-key-repo
 import { PostgresSecretRepository } from './keys/postgres-secret-repository.ts';
 import { PostgresPlanRepository } from './plans/postgres-plan-repository.ts';
 import type { RecordsDatabase } from './records-database.ts';
+import { PostgresSessionStore } from './sign-in/postgres-session-store.ts';
 
 /** The repositories whose writes can be made together, in a unit of work. */
 export interface Repositories {
@@ -27,6 +29,8 @@ export interface Repositories {
   readonly desiredState: DesiredStateStore;
   readonly secrets: SecretRepository;
   readonly adminTokens: AdminTokenRepository;
+  /** Of people who have signed in. */
+  readonly sessions: SessionStore;
   readonly webhooks: WebhookRepository;
   readonly handovers: HandoverRepository;
   readonly jobs: JobStore;
@@ -42,6 +46,7 @@ export function repositoriesOn(db: RecordsDatabase, changes: AuditedChanges, opt
     desiredState: new PostgresDesiredState(db, changes, defaultPlanId),
     secrets: new PostgresSecretRepository(db, changes, defaultPlanId),
     adminTokens: new PostgresAdminTokenRepository(db, changes),
+    sessions: new PostgresSessionStore(db, changes),
     webhooks: new PostgresWebhookRepository(db, changes),
     handovers: new PostgresHandoverRepository(db, changes),
     jobs: new PostgresJobStore(db, changes),

@@ -34,6 +34,8 @@ export const ACTION_WORDS: Readonly<Record<AuditAction, string>> = {
   'webhook.disable': 'disabled a webhook',
   'webhook.test': 'tested a webhook',
   'webhook.resend': 'sent a delivery again',
+  'session.create': 'signed in',
+  'session.end': 'ended a session',
   'job.create': 'began to change many keys',
   'job.cancel': 'ended a change of many keys',
   'config.apply': 'applied a configuration',
@@ -46,8 +48,8 @@ export function actionWords(action: string): string {
 }
 
 /** The id of an actor for the filter; undefined if it has none. */
-export function actorId({ type, adminTokenId }: AuditEntry['actor']): string | undefined {
-  return adminTokenId ?? (type === 'root' || type === 'config' ? type : undefined);
+export function actorId({ type, adminTokenId, subject }: AuditEntry['actor']): string | undefined {
+  return adminTokenId ?? subject ?? (type === 'root' || type === 'config' ? type : undefined);
 }
 
 interface TargetPage {

@@ -11,6 +11,7 @@ export interface AuditLogTable {
   readonly actor_type: Actor['type'];
   readonly actor_id: string | null;
   readonly actor_name: string;
+  readonly actor_email: string | null;
   readonly target_type: string;
   readonly target_id: string;
   readonly target_name: string | null;
@@ -50,6 +51,19 @@ export interface AuditLogKeysTable {
   readonly sealed: Uint8Array;
 }
 
+/** The actor in a row of the log, or of another table with the same columns. */
+export function actorOfRow(
+  row: Pick<Selectable<AuditLogTable>, 'actor_type' | 'actor_id' | 'actor_name' | 'actor_email'>,
+): Actor {
+  const { actor_type: type, actor_id: id, actor_name: name, actor_email: email } = row;
+  return { type, id, name, ...(email !== null && { email }) };
+}
+
+/** The columns of an actor. */
+export function actorColumns({ type, id, name, email }: Actor) {
+  return { actor_type: type, actor_id: id, actor_name: name, actor_email: email ?? null };
+}
+
 /** The entry in a row, with its changes as they were hashed. */
 export function entryOfRow(row: Selectable<AuditLogTable>): ChainedEntry {
   return {
@@ -57,7 +71,7 @@ export function entryOfRow(row: Selectable<AuditLogTable>): ChainedEntry {
     atMs: row.at.getTime(),
     // A later version may have written an action or a target type that this one does not know.
     action: row.action as AuditAction,
-    actor: { type: row.actor_type, id: row.actor_id, name: row.actor_name },
+    actor: actorOfRow(row),
     target: {
       type: row.target_type as AuditTarget['type'],
       id: row.target_id,

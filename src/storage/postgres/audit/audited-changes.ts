@@ -7,7 +7,7 @@ import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
 import { IS_HEARD, insertEvents } from '../events/outbox.ts';
 import { inTransaction } from '../in-transaction.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import type { AuditLogTable } from './audit-log-tables.ts';
+import { type AuditLogTable, actorColumns } from './audit-log-tables.ts';
 
 /** Notes an action for the audit log, which gets it if the transaction is committed, and not if it is rolled back. */
 export type NoteAction = (action: AuditedAction) => void;
@@ -131,9 +131,7 @@ function columnsOf(entry: ChainedEntry) {
     sequence: entry.sequence,
     at: new Date(entry.atMs),
     action: entry.action,
-    actor_type: actor.type,
-    actor_id: actor.id,
-    actor_name: actor.name,
+    ...actorColumns(actor),
     target_type: target.type,
     target_id: target.id,
     target_name: target.name,

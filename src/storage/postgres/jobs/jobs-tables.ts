@@ -16,6 +16,7 @@ export interface JobsTable {
   readonly actor_type: Actor['type'];
   readonly actor_id: string | null;
   readonly actor_name: string;
+  readonly actor_email: string | null;
   readonly only_tags: readonly string[];
   readonly reason: string | null;
   readonly request_id: string;

@@ -5,6 +5,7 @@ import type { ErrorCode } from '../../../errors.ts';
 import { type Job, type JobFailure, jobTarget } from '../../../jobs/job.ts';
 import type { JobPage, JobStep, JobStore, NewJob } from '../../../jobs/job-store.ts';
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
+import { actorColumns, actorOfRow } from '../audit/audit-log-tables.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { JobsTable } from './jobs-tables.ts';
@@ -208,7 +209,7 @@ function rowOfJob({ id, action, changes, change }: NewJob, total: number): Inser
     changes: changes === null ? null : JSON.stringify(changes),
     state: total === 0 ? 'done' : 'running',
     ended_at: total === 0 ? new Date(atMs) : null,
-    ...{ actor_type: actor.type, actor_id: actor.id, actor_name: withoutSecrets(actor.name) },
+    ...actorColumns({ ...actor, name: withoutSecrets(actor.name) }),
     ...{ only_tags: onlyTags, reason: reason && withoutSecrets(reason), request_id: requestId, address },
   };
 }
@@ -221,7 +222,7 @@ function jobOfRow(row: Selectable<JobsTable>): Job {
     changes: row.changes === null ? null : JSON.parse(row.changes),
     endedAtMs: row.ended_at?.getTime() ?? null,
     change: {
-      actor: { type: row.actor_type, id: row.actor_id, name: row.actor_name },
+      actor: actorOfRow(row),
       atMs: row.created_at.getTime(),
       reason: row.reason,
       requestId: row.request_id,

@@ -77,6 +77,7 @@ export function SignedIn(props: {
     whoami: {
       type: 'token' as const,
       adminTokenId: 'admin_1',
+      ...{ sessionId: null, subject: null, email: null },
       name: 'tester',
       scopes: [...scopes],
       onlyTags: [],

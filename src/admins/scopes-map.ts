@@ -1,0 +1,82 @@
+import { isTag } from '../keys/key-tags.ts';
+import { expandScopes, PRESETS, type Preset, SCOPES, type Scope } from './scopes.ts';
+
+/** What a person or a program may do, as an identity provider says it. */
+export interface Grant {
+  readonly scopes: readonly Scope[];
+  /** Only keys with all of these tags exist for it; empty: all keys do. */
+  readonly onlyTags: readonly string[];
+}
+
+/** What each value of a claim grants, in the order in which the map names them. */
+export type ScopesMap = ReadonlyMap<string, Grant>;
+
+/** Stands for all scopes, in a map only. */
+const ALL = 'all';
+const MAX_VALUES = 1000;
+
+/** Reads the JSON of a map. Throws an `Error` whose message says what is wrong and never repeats the text. */
+export function parseScopesMap(text: string): ScopesMap {
+  const map = parsedObject(text);
+  const entries = Object.entries(map);
+  if (entries.length > MAX_VALUES) throw new Error(`must have at most ${MAX_VALUES} values`);
+  return new Map(entries.map(([value, granted], index) => [value, grantIn(granted, index + 1)]));
+}
+
+function parsedObject(text: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error('must be JSON');
+  }
+  if (isObject(value) && Object.keys(value).length > 0) return value;
+  throw new Error('must be a JSON object like {"gateway-admins": ["all"]}');
+}
+
+function grantIn(granted: unknown, place: number): Grant {
+  const {
+    scopes,
+    onlyTags = [],
+    ...others
+  } = Array.isArray(granted) ? { scopes: granted } : fieldsOf(granted);
+  if (!Array.isArray(scopes) || scopes.length === 0 || !scopes.every(isGrantable))
+    throw new Error(
+      `value ${place} must grant a list of ${[ALL, ...Object.keys(PRESETS), ...SCOPES].join(', ')}`,
+    );
+  if (!Array.isArray(onlyTags) || onlyTags.length > 20 || !onlyTags.every(isTag))
+    throw new Error(`value ${place}: "onlyTags" must be a list of at most 20 tags`);
+  if (Object.keys(others).length > 0) throw new Error(`value ${place} may have only "scopes" and "onlyTags"`);
+  const named = scopes.flatMap((name): readonly (Scope | Preset)[] => (name === ALL ? SCOPES : [name]));
+  return { scopes: expandScopes(named), onlyTags: [...new Set(onlyTags)].sort() };
+}
+
+function fieldsOf(granted: unknown): Record<string, unknown> {
+  return isObject(granted) ? { ...granted } : {};
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isGrantable(name: unknown): name is Scope | Preset | typeof ALL {
+  return (
+    typeof name === 'string' &&
+    (name === ALL || Object.hasOwn(PRESETS, name) || SCOPES.some((scope) => scope === name))
+  );
+}
+
+/**
+ * What several values of a claim grant together; undefined if the map has none of them. Scopes for some keys only never become scopes for
+ * all: values without tags are united, and others count only if there are none, and then only those with the tags of the first one in the
+ * map.
+ */
+export function grantOf(map: ScopesMap, values: readonly string[]): Grant | undefined {
+  const present = new Set(values);
+  const met = [...map].filter(([value]) => present.has(value)).map(([, grant]) => grant);
+  const first = met.find(({ onlyTags }) => onlyTags.length === 0) ?? met[0];
+  if (first === undefined) return undefined;
+  const tags = first.onlyTags.join();
+  const united = met.filter(({ onlyTags }) => onlyTags.join() === tags);
+  return { scopes: expandScopes(united.flatMap(({ scopes }) => scopes)), onlyTags: first.onlyTags };
+}

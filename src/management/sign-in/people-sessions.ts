@@ -1,0 +1,118 @@
+import type { Principal } from '../../admins/principal.ts';
+import { SCOPES } from '../../admins/scopes.ts';
+import { InvalidCursor, MissingScope, SessionNotFound } from '../../errors.ts';
+import { isoSeconds } from '../../platform/timestamps.ts';
+import { isSessionId, type Session } from '../../sign-in/signed-in-session.ts';
+import { type Endpoint, Reply } from '../endpoint.ts';
+import { readCursor, writeCursor } from '../page-cursor.ts';
+import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
+import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { END_OF_SESSION_COOKIE } from './sign-in-app.ts';
+
+const SESSION = named(
+  'Session',
+  objectOf({
+    sessionId: TEXT,
+    current: { type: 'boolean', description: 'Whether the request belongs to it.' },
+    kind: {
+      type: 'string',
+      enum: ['browser', 'command'],
+      description: 'Whether the person signed in to the console or with the command.',
+    },
+    subject: { ...TEXT, description: 'As the identity provider knows the person.' },
+    name: TEXT,
+    email: orNull(TEXT),
+    scopes: listOf({ type: 'string', enum: SCOPES }),
+    onlyTags: listOf(TEXT),
+    address: { ...TEXT, description: 'From which the person signed in.' },
+    createdAt: INSTANT,
+    lastUsedAt: { ...INSTANT, description: 'To five minutes.' },
+    expiresAt: INSTANT,
+  }),
+);
+
+/** Lists the sessions of people: all, or only one's own without `tokens:write`. */
+export const listSessions: Endpoint = {
+  method: 'get',
+  path: '/tollgate/session',
+  operationId: 'listSessions',
+  summary: 'List who has signed in: everyone, or without tokens:write only oneself',
+  scope: null,
+  query: COUNTED_PAGE_QUERY,
+  status: 200,
+  response: {
+    type: 'object',
+    required: ['sessions'],
+    properties: {
+      sessions: listOf(SESSION),
+      nextCursor: { type: 'string', description: 'Present only when there are more sessions.' },
+      total: { ...COUNT, description: 'With count=true: the sessions on all pages.' },
+    },
+  },
+  errors: ['invalid_cursor'],
+  async handle({ query, principal }, { sessions }) {
+    const { limit, cursor } = readPage(query);
+    const beforeId = cursor === undefined ? undefined : sessionIdOf(cursor);
+    const ownId = ownSessionId(principal);
+    const maySeeAll = principal.scopes.has('tokens:write');
+    if (sessions === undefined || (ownId === undefined && !maySeeAll)) return { sessions: [] };
+    const filter = maySeeAll ? { onlyTags: principal.onlyTags } : { onlyTags: [], id: ownId };
+    const [found, total] = await Promise.all([
+      sessions.list({ ...filter, limit: limit + 1, beforeId }),
+      isCounted(query) ? sessions.count(filter) : undefined,
+    ]);
+    const shown = found.slice(0, limit);
+    const last = shown.at(-1);
+    return {
+      sessions: shown.map((session) => presentSession(session, ownId)),
+      ...(found.length > limit && last !== undefined && { nextCursor: writeCursor([last.id], NO_FILTER) }),
+      ...(total !== undefined && { total }),
+    };
+  },
+};
+
+const NO_FILTER = {};
+
+function sessionIdOf(cursor: string): string {
+  const [sessionId] = readCursor(cursor, NO_FILTER);
+  if (typeof sessionId === 'string' && isSessionId(sessionId)) return sessionId;
+  throw new InvalidCursor();
+}
+
+function ownSessionId({ type, id }: Principal): string | undefined {
+  return type === 'person' ? (id ?? undefined) : undefined;
+}
+
+function presentSession(session: Session, ownId: string | undefined): object {
+  const { id: sessionId, kind, subject, name, email, scopes, onlyTags, address } = session;
+  return {
+    ...{ sessionId, current: sessionId === ownId, kind, subject, name, email, scopes, onlyTags, address },
+    createdAt: isoSeconds(session.createdAtMs),
+    lastUsedAt: isoSeconds(session.lastUsedAtMs),
+    expiresAt: isoSeconds(session.expiresAtMs),
+  };
+}
+
+/** Ends a session. Everyone may end their own, which signs them out. */
+export const endSession: Endpoint = {
+  method: 'delete',
+  path: '/tollgate/session/{sessionId}',
+  operationId: 'endSession',
+  summary: 'End a session: one\'s own as "current", or with tokens:write any',
+  scope: null,
+  status: 200,
+  response: objectOf({ sessionId: TEXT, message: TEXT }),
+  errors: ['missing_scope', 'session_not_found'],
+  async handle({ id, principal, change }, { sessions, log }) {
+    const ownId = ownSessionId(principal);
+    const sessionId = id === 'current' ? ownId : id;
+    if (sessionId === undefined) throw new SessionNotFound();
+    const isOwn = sessionId === ownId;
+    if (!isOwn && !principal.scopes.has('tokens:write')) throw new MissingScope('tokens:write');
+    if (sessions === undefined) throw new SessionNotFound();
+    await sessions.end(sessionId, isOwn ? { ...change, onlyTags: [] } : change);
+    log.info({ event: 'session_ended', sessionId }, 'a session was ended');
+    const message = 'The session has ended.';
+    return Reply.with(isOwn ? { 'Set-Cookie': END_OF_SESSION_COOKIE } : {}, { sessionId, message });
+  },
+};

@@ -1,0 +1,53 @@
+/** The claims of a token or of the userinfo endpoint. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/**
+ * The values of a claim; undefined if it is missing. A name with dots may also be a path: `realm_access.roles`. The claim `scope` is a list
+ * in a text (RFC 8693, section 4.2).
+ */
+export function claimValues(claims: Claims, name: string): readonly string[] | undefined {
+  const value = Object.hasOwn(claims, name) ? claims[name] : valueAt(claims, name.split('.'));
+  if (value === undefined || value === null) return undefined;
+  if (name === 'scope' && typeof value === 'string') return value.split(' ');
+  return [value].flat().filter((each): each is string => typeof each === 'string');
+}
+
+function valueAt(claims: Claims, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (part, name) =>
+      typeof part === 'object' && part !== null && Object.hasOwn(part, name)
+        ? Reflect.get(part, name)
+        : undefined,
+    claims,
+  );
+}
+
+/** Why a claim may be missing, for the log; undefined if nothing explains it. */
+export function explainMissing(claims: Claims, name: string): string | undefined {
+  const sources = claims._claim_names;
+  const isElsewhere = typeof sources === 'object' && sources !== null && Object.hasOwn(sources, name);
+  if (isElsewhere || claims.hasgroups === true || claims.hasgroups === 'true')
+    return `the provider names a link instead of the claim ${name}, because the person has too many groups`;
+  return undefined;
+}
+
+/** A claim that is a text for people: without control characters, cut to 255 characters. */
+export function textClaim(claims: Claims, name: string): string | undefined {
+  const value = claims[name];
+  if (typeof value !== 'string') return undefined;
+  const text = [...value.replaceAll(/\p{C}/gu, ' ').trim()].slice(0, 255).join('');
+  return text === '' ? undefined : text;
+}
+
+/** The e-mail address, unless the provider says that it has not verified it. */
+export function emailOf(claims: Claims): string | null {
+  return claims.email_verified === false ? null : (textClaim(claims, 'email') ?? null);
+}
+
+/**
+ * Whether the values of a claim may grant something. An e-mail address that the provider has not verified may be the address of someone
+ * else.
+ */
+export function isTrusted(claims: Claims, name: string): boolean {
+  return name !== 'email' || claims.email_verified === true;
+}

@@ -1,0 +1,261 @@
+import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import * as client from 'openid-client';
+import type { Clock } from '../platform/clock.ts';
+import type { Claims } from './claims.ts';
+import { claimValues } from './claims.ts';
+import { providerFailure } from './provider-failure.ts';
+import type { ProviderTokens } from './sealed-session.ts';
+import { SignInFailure } from './sign-in-failure.ts';
+import { SigningKeys } from './signing-keys.ts';
+
+/** The algorithms of signatures that are accepted: none with a shared secret, and not `none`. */
+export const SIGNATURE_ALGORITHMS = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+];
+/** How far the clock of the provider may differ. Seconds. */
+export const CLOCK_TOLERANCE_S = 30;
+/** The timeout of a request to the provider. */
+const TIMEOUT_S = 5;
+/** How long the metadata of the provider is used before it is fetched again. */
+const METADATA_MAX_AGE_MS = 3_600_000;
+
+/** What `IdentityProvider` is built from. */
+export interface ProviderOptions {
+  readonly issuer: URL;
+  readonly clientId: string;
+  /** Null: a public client. */
+  readonly clientSecret: string | null;
+  /** Separated by spaces. */
+  readonly scopes: string;
+  /** Fetched from the userinfo endpoint if the ID token does not have it. */
+  readonly claim: string;
+  readonly clock: Clock;
+}
+
+/** The secrets of one attempt to sign in. */
+export interface Attempt {
+  readonly state: string;
+  readonly nonce: string;
+  readonly codeVerifier: string;
+  readonly redirectUri: string;
+}
+
+/** A person, as the provider says. */
+export interface Identity {
+  readonly subject: string;
+  readonly claims: Claims;
+  readonly tokens: ProviderTokens;
+}
+
+/** How a person signs in on another device (RFC 8628). */
+export interface DeviceAuthorization {
+  readonly deviceCode: string;
+  readonly userCode: string;
+  readonly verificationUri: string;
+  /** With the code in it; null if the provider has none. */
+  readonly verificationUriComplete: string | null;
+  readonly expiresInS: number;
+  readonly intervalS: number;
+}
+
+/** The configuration of the client, and the keys that sign. */
+interface Discovered {
+  readonly config: client.Configuration;
+  readonly keys: SigningKeys;
+  readonly atMs: number;
+}
+
+/**
+ * An OpenID provider; `openid-client` and `jose` speak the protocol. Its metadata is fetched when it is first needed and again after an
+ * hour; if that fails, the metadata from before is used. Every method throws `SignInFailure`.
+ */
+export class IdentityProvider {
+  readonly #options: ProviderOptions;
+  #discovered: Discovered | undefined;
+  #discovering: Promise<Discovered> | undefined;
+
+  constructor(options: ProviderOptions) {
+    this.#options = options;
+  }
+
+  /** Where the browser goes. */
+  async authorizationUrl({ state, nonce, codeVerifier, redirectUri }: Attempt): Promise<URL> {
+    const { config } = await this.#discover();
+    return client.buildAuthorizationUrl(config, {
+      redirect_uri: redirectUri,
+      scope: this.#options.scopes,
+      ...{ state, nonce },
+      code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
+      code_challenge_method: 'S256',
+    });
+  }
+
+  /** Redeems the code in the URL to which the provider has sent the browser. */
+  async redeem(callback: URL, { state, nonce, codeVerifier }: Attempt): Promise<Identity> {
+    const { config, keys } = await this.#discover();
+    const response = await attempt(() =>
+      client.authorizationCodeGrant(config, callback, {
+        ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: codeVerifier },
+        idTokenExpected: true,
+      }),
+    );
+    return this.#identityIn(response, { config, keys });
+  }
+
+  /**
+   * Asks again about a person: with the refresh token, or else at the userinfo endpoint. `provider_unavailable` says nothing about the
+   * person; after any other failure the person has to sign in again.
+   */
+  async renew({ refreshToken, accessToken }: ProviderTokens, subject: string): Promise<Identity> {
+    const { config, keys } = await this.#discover();
+    if (refreshToken === null) {
+      const claims = await this.#userInfo(config, accessToken, subject);
+      if (claims === undefined)
+        throw new SignInFailure('provider_rejected', 'no refresh token and no userinfo');
+      return { subject, claims, tokens: { refreshToken, accessToken } };
+    }
+    const response = await attempt(() => client.refreshTokenGrant(config, refreshToken));
+    const kept = { refreshToken: response.refresh_token ?? refreshToken, accessToken: response.access_token };
+    // OpenID Connect Core 12.2: the response might not have an ID token.
+    if (response.id_token === undefined) {
+      const claims = (await this.#userInfo(config, response.access_token, subject)) ?? {};
+      return { subject, claims, tokens: kept };
+    }
+    const identity = await this.#identityIn(response, { config, keys });
+    if (identity.subject !== subject) throw new SignInFailure('response_invalid', 'another subject');
+    return { ...identity, tokens: kept };
+  }
+
+  /** Undefined if the provider does not offer it. */
+  async startDevice(): Promise<DeviceAuthorization | undefined> {
+    const { config } = await this.#discover();
+    if (config.serverMetadata().device_authorization_endpoint === undefined) return undefined;
+    const scope = this.#options.scopes;
+    const started = await attempt(() => client.initiateDeviceAuthorization(config, { scope }));
+    return {
+      deviceCode: started.device_code,
+      userCode: started.user_code,
+      verificationUri: started.verification_uri,
+      verificationUriComplete: started.verification_uri_complete ?? null,
+      expiresInS: started.expires_in,
+      intervalS: started.interval ?? 5,
+    };
+  }
+
+  /** Asks once; undefined while the person has not signed in yet. */
+  async redeemDevice(deviceCode: string): Promise<Identity | undefined> {
+    const { config, keys } = await this.#discover();
+    try {
+      const parameters = { device_code: deviceCode };
+      const response = await client.genericGrantRequest(config, DEVICE_GRANT, parameters);
+      return await this.#identityIn(response, { config, keys });
+    } catch (error) {
+      if (error instanceof client.ResponseBodyError && PENDING.has(error.error)) return undefined;
+      throw providerFailure(error);
+    }
+  }
+
+  /** The keys that sign access tokens, cached; an unknown key makes it look again, but not often. */
+  async signingKeys(): Promise<{ readonly keys: JWTVerifyGetKey; readonly issuer: string }> {
+    const { config, keys } = await this.#discover();
+    return { keys: keys.find, issuer: config.serverMetadata().issuer };
+  }
+
+  async #identityIn(
+    response: client.TokenEndpointResponse,
+    { config, keys }: Pick<Discovered, 'config' | 'keys'>,
+  ): Promise<Identity> {
+    const { id_token: idToken, access_token: accessToken, refresh_token: refreshToken = null } = response;
+    if (idToken === undefined) throw new SignInFailure('response_invalid', 'no ID token');
+    const claims = await this.#verified(idToken, { config, keys });
+    const { sub: subject } = claims;
+    if (typeof subject !== 'string' || !SUBJECT.test(subject))
+      throw new SignInFailure('response_invalid', 'subject');
+    const more =
+      claimValues(claims, this.#options.claim) === undefined || claims.name === undefined
+        ? await this.#userInfo(config, accessToken, subject)
+        : undefined;
+    // What the signed token says comes first.
+    return { subject, claims: { ...more, ...claims }, tokens: { refreshToken, accessToken } };
+  }
+
+  /** `openid-client` has checked the other claims. The token came from the provider: its unknown key may be a new one. */
+  async #verified(idToken: string, { config, keys }: Pick<Discovered, 'config' | 'keys'>): Promise<Claims> {
+    const { issuer } = config.serverMetadata();
+    const audience = this.#options.clientId;
+    const options = { issuer, audience, algorithms: SIGNATURE_ALGORITHMS, clockTolerance: CLOCK_TOLERANCE_S };
+    const verify = async () => (await jwtVerify(idToken, keys.find, options)).payload;
+    return attempt(() =>
+      verify().catch(async (error: unknown) => {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+        await keys.reload();
+        return verify();
+      }),
+    );
+  }
+
+  /** Undefined if the provider has no such endpoint. */
+  async #userInfo(
+    config: client.Configuration,
+    accessToken: string,
+    subject: string,
+  ): Promise<Claims | undefined> {
+    if (config.serverMetadata().userinfo_endpoint === undefined) return undefined;
+    return attempt(() => client.fetchUserInfo(config, accessToken, subject));
+  }
+
+  async #discover(): Promise<Discovered> {
+    const known = this.#discovered;
+    if (known !== undefined && this.#nowMs() - known.atMs < METADATA_MAX_AGE_MS) return known;
+    this.#discovering ??= this.#fetchMetadata().finally(() => {
+      this.#discovering = undefined;
+    });
+    try {
+      this.#discovered = await this.#discovering;
+      return this.#discovered;
+    } catch (error) {
+      if (known !== undefined) return known;
+      throw providerFailure(error);
+    }
+  }
+
+  async #fetchMetadata(): Promise<Discovered> {
+    const { issuer, clientId, clientSecret } = this.#options;
+    const authentication = clientSecret === null ? client.None() : undefined;
+    const config = await client.discovery(
+      issuer,
+      clientId,
+      {
+        ...(clientSecret !== null && { client_secret: clientSecret }),
+        [client.clockTolerance]: CLOCK_TOLERANCE_S,
+      },
+      authentication,
+      { timeout: TIMEOUT_S, ...(issuer.protocol === 'http:' && { execute: [client.allowInsecureRequests] }) },
+    );
+    const { jwks_uri: jwksUri } = config.serverMetadata();
+    if (jwksUri === undefined) throw new SignInFailure('response_invalid', 'the provider names no keys');
+    const before = this.#discovered;
+    const isSame = before?.config.serverMetadata().jwks_uri === jwksUri;
+    const keys =
+      before !== undefined && isSame ? before.keys : new SigningKeys(new URL(jwksUri), this.#options.clock);
+    return { config, keys, atMs: this.#nowMs() };
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.monotonicMs();
+  }
+}
+
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+const PENDING: ReadonlySet<string> = new Set(['authorization_pending', 'slow_down']);
+/** OpenID Connect Core 2: at most 255 ASCII characters. */
+const SUBJECT = /^[\x21-\x7e]{1,255}$/;
+
+async function attempt<Result>(call: () => Promise<Result>): Promise<Result> {
+  try {
+    return await call();
+  } catch (error) {
+    throw providerFailure(error);
+  }
+}

@@ -1,0 +1,62 @@
+import type { Principal } from '../admins/principal.ts';
+import type { Grant } from '../admins/scopes-map.ts';
+import type { AuditTarget } from '../audit/audit-entry.ts';
+
+/** How the secret of a session is presented: in the console's cookie, or by the command as a bearer token. Never the other way. */
+export type SessionKind = 'browser' | 'command';
+
+/** A person who has signed in. It never contains the secret. */
+export interface Session extends Grant {
+  /** `ses_` and a ULID; newer sessions sort after older ones. */
+  readonly id: string;
+  readonly kind: SessionKind;
+  /** By which the identity provider knows the person: at most 255 visible ASCII characters. */
+  readonly subject: string;
+  readonly name: string;
+  /** Null: the provider does not say, or has not verified it. */
+  readonly email: string | null;
+  /** The address that the person signed in from. */
+  readonly address: string;
+  /** Milliseconds since 1970. */
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  /** When the provider is asked again what the person may do. */
+  readonly renewAtMs: number;
+  /** To five minutes. */
+  readonly lastUsedAtMs: number;
+}
+
+/** The prefix of the secrets of sessions, before a `_`. */
+export const SESSION_PREFIX = 'tgs';
+
+const SHAPE = /^ses_[0-9A-HJKMNP-TV-Z]{26}$/;
+
+/** Whether a text has the form of a session's id. */
+export function isSessionId(text: string): boolean {
+  return SHAPE.test(text);
+}
+
+/** The session in the audit log. */
+export function sessionTarget({ id, name, onlyTags }: Session): AuditTarget {
+  return { type: 'session', id, name, tags: onlyTags };
+}
+
+/** The fields of a session in the audit log. */
+export function auditedSession({
+  kind,
+  subject,
+  email,
+  scopes,
+  onlyTags,
+}: Session): Readonly<Record<string, unknown>> {
+  return { kind, subject, email, scopes, onlyTags };
+}
+
+/** Who makes the requests of a session. */
+export function principalOfSession(session: Session): Principal {
+  const { id, name, subject, email, scopes, onlyTags, expiresAtMs } = session;
+  return {
+    ...{ type: 'person', id, name, identity: { subject, email } },
+    ...{ scopes: new Set(scopes), onlyTags, allowedIps: null, expiresAtMs, version: null },
+  };
+}

@@ -1,0 +1,62 @@
+import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTVerifyGetKey, type RemoteJWKSet } from 'jose';
+import type { Clock } from '../platform/clock.ts';
+import { SignInFailure } from './sign-in-failure.ts';
+
+/** How old keys may get before they are fetched again. */
+const MAX_AGE_MS = 600_000;
+/** How long nothing is fetched after a failure. */
+const PAUSE_MS = 30_000;
+
+/**
+ * The keys with which the provider signs. Cached: an unknown key has them fetched again at most every 30 seconds, and known keys stay in use
+ * while the provider is away.
+ */
+export class SigningKeys {
+  readonly #remote: RemoteJWKSet;
+  readonly #clock: Clock;
+  #fetchAtMs: number;
+  #pausedUntilMs = 0;
+
+  constructor(url: URL, clock: Clock) {
+    this.#remote = createRemoteJWKSet(url, { cacheMaxAge: Number.POSITIVE_INFINITY });
+    this.#clock = clock;
+    this.#fetchAtMs = clock.monotonicMs() + MAX_AGE_MS;
+  }
+
+  /** The key of a signature. Throws an error of `jose`, or `SignInFailure`. */
+  readonly find: JWTVerifyGetKey = async (header, token) => {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs < this.#pausedUntilMs) return this.#known(header, token);
+    if (nowMs >= this.#fetchAtMs) this.#refresh(nowMs);
+    try {
+      return await this.#remote(header, token);
+    } catch (error) {
+      if (!isAboutKey(error)) this.#pausedUntilMs = nowMs + PAUSE_MS;
+      throw error;
+    }
+  };
+
+  /** Fetches the keys again. */
+  reload(): Promise<void> {
+    return this.#remote.reload();
+  }
+
+  /** Nobody waits for it: the known keys are good until it is done. */
+  #refresh(nowMs: number): void {
+    this.#fetchAtMs = nowMs + MAX_AGE_MS;
+    this.#remote.reload().catch(() => {
+      this.#fetchAtMs = nowMs + PAUSE_MS;
+    });
+  }
+
+  #known(...[header, token]: Parameters<JWTVerifyGetKey>): ReturnType<JWTVerifyGetKey> {
+    const known = this.#remote.jwks();
+    if (known === undefined) throw new SignInFailure('provider_unavailable', 'no keys yet');
+    return createLocalJWKSet(known)(header, token);
+  }
+}
+
+/** Whether an error says something about the key, and not that the keys could not be fetched. */
+function isAboutKey(error: unknown): boolean {
+  return error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys;
+}

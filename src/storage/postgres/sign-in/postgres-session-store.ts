@@ -1,0 +1,155 @@
+import { type ExpressionBuilder, sql } from 'kysely';
+import type { Grant } from '../../../admins/scopes-map.ts';
+import { changedFields } from '../../../audit/audit-entry.ts';
+import type { ChangeContext } from '../../../audit/change-context.ts';
+import type { Renewal, SessionPage, SessionStore, StoredSession } from '../../../sign-in/session-store.ts';
+import { auditedSession, type Session, sessionTarget } from '../../../sign-in/signed-in-session.ts';
+import type { AuditedChanges } from '../audit/audited-changes.ts';
+import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
+import { rowOfSession, sessionOfRow } from './sign-in-sessions-table.ts';
+
+/** Sessions in Postgres. */
+export class PostgresSessionStore implements SessionStore {
+  readonly #db: RecordsDatabase;
+  readonly #changes: AuditedChanges;
+
+  constructor(db: RecordsDatabase, changes: AuditedChanges) {
+    this.#db = db;
+    this.#changes = changes;
+  }
+
+  insert(stored: StoredSession, change: ChangeContext): Promise<void> {
+    return this.#changes.make(change, async (trx, note) => {
+      const { session } = stored;
+      await trx.deleteFrom('sign_in_sessions').where('expires_at', '<=', new Date(change.atMs)).execute();
+      await trx.insertInto('sign_in_sessions').values(rowOfSession(stored)).execute();
+      const changes = changedFields(null, auditedSession(session));
+      note({ action: 'session.create', target: sessionTarget(session), changes });
+    });
+  }
+
+  async findByLookup(lookups: readonly Buffer[]): Promise<StoredSession | undefined> {
+    const row = await this.#db
+      .selectFrom('sign_in_sessions')
+      .selectAll()
+      .where('lookup', 'in', lookups)
+      .executeTakeFirst();
+    return row && sessionOfRow(row);
+  }
+
+  async find(sessionId: string): Promise<StoredSession | undefined> {
+    const row = await this.#db
+      .selectFrom('sign_in_sessions')
+      .selectAll()
+      .where('id', '=', sessionId)
+      .executeTakeFirst();
+    return row && sessionOfRow(row);
+  }
+
+  async list({ limit, beforeId, ...filter }: SessionPage): Promise<readonly Session[]> {
+    let page = this.#db.selectFrom('sign_in_sessions').selectAll().where(matching(filter));
+    if (beforeId !== undefined) page = page.where('id', '<', beforeId);
+    const rows = await page.orderBy('id', 'desc').limit(limit).execute();
+    return rows.map((row) => sessionOfRow(row).session);
+  }
+
+  async count(filter: Omit<SessionPage, 'limit' | 'beforeId'>): Promise<number> {
+    const { total } = await this.#db
+      .selectFrom('sign_in_sessions')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where(matching(filter))
+      .executeTakeFirstOrThrow();
+    return total;
+  }
+
+  remove(sessionId: string, change: ChangeContext): Promise<boolean> {
+    return this.#changes.make(change, async (trx, note) => {
+      const row = await trx
+        .deleteFrom('sign_in_sessions')
+        .where('id', '=', sessionId)
+        .where(isLimitedTo(change.onlyTags))
+        .returningAll()
+        .executeTakeFirst();
+      if (row === undefined) return false;
+      const { session } = sessionOfRow(row);
+      const changes = changedFields(auditedSession(session), null);
+      note({ action: 'session.end', target: sessionTarget(session), changes });
+      return true;
+    });
+  }
+
+  async claimRenewal({ id, renewAtMs: before }: Session, renewAtMs: number, nowMs: number): Promise<boolean> {
+    const { numUpdatedRows } = await this.#db
+      .updateTable('sign_in_sessions')
+      .set({ renew_at: new Date(renewAtMs), last_used_at: new Date(nowMs) })
+      .where('id', '=', id)
+      .where('renew_at', '=', new Date(before))
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  async postponeRenewal(sessionId: string, renewAtMs: number): Promise<void> {
+    await this.#db
+      .updateTable('sign_in_sessions')
+      .set({ renew_at: new Date(renewAtMs) })
+      .where('id', '=', sessionId)
+      .execute();
+  }
+
+  async renew(sessionId: string, { name, email, scopes, onlyTags, sealed }: Renewal): Promise<boolean> {
+    const { numUpdatedRows } = await this.#db
+      .updateTable('sign_in_sessions')
+      .set({ name, email, scopes, only_tags: onlyTags, sealed })
+      .where('id', '=', sessionId)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+
+  async grantsOf(subject: string, nowMs: number): Promise<readonly Grant[]> {
+    const rows = await this.#db
+      .selectFrom('sign_in_sessions')
+      .select(['scopes', 'only_tags as onlyTags'])
+      .where('subject', '=', subject)
+      .where('expires_at', '>', new Date(nowMs))
+      .execute();
+    return rows;
+  }
+
+  async after(sessionId: string | undefined, limit: number): Promise<readonly StoredSession[]> {
+    const rows = await this.#db
+      .selectFrom('sign_in_sessions')
+      .selectAll()
+      .where('id', '>', sessionId ?? '')
+      .orderBy('id')
+      .limit(limit)
+      .execute();
+    return rows.map(sessionOfRow);
+  }
+
+  async replace(
+    { session, sealed }: StoredSession,
+    by: Pick<StoredSession, 'lookup' | 'sealed'>,
+  ): Promise<boolean> {
+    const { numUpdatedRows } = await this.#db
+      .updateTable('sign_in_sessions')
+      .set(by)
+      .where('id', '=', session.id)
+      .where('sealed', '=', sealed)
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
+  }
+}
+
+/** Whether a session is limited to all of these tags. Without tags, every session matches. */
+function isLimitedTo(tags: readonly string[]) {
+  return sql<boolean>`only_tags @> ${tags}::text[]`;
+}
+
+function matching({ onlyTags, id, nowMs }: Omit<SessionPage, 'limit' | 'beforeId'>) {
+  return ({ eb, and }: ExpressionBuilder<RecordsTables, 'sign_in_sessions'>) =>
+    and([
+      isLimitedTo(onlyTags),
+      eb('expires_at', '>', new Date(nowMs)),
+      ...(id === undefined ? [] : [eb('id', '=', id)]),
+    ]);
+}

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
+import { AUDIENCE, startSignIn, type TestSignIn } from './start-sign-in.ts';
+import { CLIENT_ID } from './test-provider.ts';
+
+describe('An access token of the identity provider', () => {
+  let gateway: TestSignIn;
+
+  beforeAll(async () => {
+    gateway = await startSignIn();
+  });
+
+  afterAll(() => gateway.stop());
+
+  const nowS = () => Math.floor(gateway.management.clock.nowMs() / 1000);
+  const usual = (): JWTPayload => ({ aud: AUDIENCE, iat: nowS(), exp: nowS() + 300, groups: ['support'] });
+
+  async function whoami(token: string): Promise<Response> {
+    return fetch(`${gateway.origin}/tollgate/whoami`, { headers: { Authorization: `Bearer ${token}` } });
+  }
+
+  it('lets a program do what the map grants it, without a request to the provider for each', async () => {
+    const token = await gateway.provider.accessToken(usual());
+    const response = await whoami(token);
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      expect.objectContaining({ type: 'program', name: 'billing', subject: 'billing', sessionId: null }),
+    ]);
+    gateway.provider.requests.length = 0;
+    expect((await whoami(await gateway.provider.accessToken(usual()))).status).toBe(200);
+    expect(gateway.provider.requests).toEqual([]);
+  });
+
+  it('is valid a little longer where clocks differ, and no longer', async () => {
+    const { provider } = gateway;
+    const expired = (seconds: number) => provider.accessToken({ ...usual(), exp: nowS() - seconds });
+    const early = (seconds: number) => provider.accessToken({ ...usual(), nbf: nowS() + seconds });
+    expect((await whoami(await expired(20))).status).toBe(200);
+    expect((await whoami(await expired(40))).status).toBe(401);
+    expect((await whoami(await early(20))).status).toBe(200);
+    expect((await whoami(await early(40))).status).toBe(401);
+  });
+
+  it.each<[string, Record<string, unknown>, Record<string, string>]>([
+    ['another audience', { aud: 'https://other.example.com' }, {}],
+    ['the audience of ID tokens', { aud: CLIENT_ID }, {}],
+    ['another issuer', { iss: 'https://evil.example.com' }, {}],
+    ['no expiry', { exp: undefined }, {}],
+    ['no client', { client_id: undefined }, {}],
+    ['no subject', { sub: undefined }, {}],
+    ['no value of the map', { groups: ['others'] }, {}],
+    ['a value that an object has by itself', { groups: ['constructor', '__proto__'] }, {}],
+    ['the type of an ID token', {}, { typ: 'JWT' }],
+    ['the id of an unknown key', {}, { kid: 'unknown' }],
+  ])('is rejected with %s', async (_what, claims, header) => {
+    const token = await gateway.provider.accessToken({ ...usual(), ...claims }, header);
+    expect((await whoami(token)).status).toBe(401);
+  });
+
+  it('is rejected without a signature, with one of a shared secret, and with one of another key', async () => {
+    const claims = { ...usual(), iss: gateway.provider.issuer, client_id: 'billing', sub: 'billing' };
+    const sign = (alg: string, key: Parameters<SignJWT['sign']>[0]) =>
+      new SignJWT(claims).setProtectedHeader({ alg, typ: 'at+jwt', kid: 'first' }).sign(key);
+    const { privateKey } = await generateKeyPair('ES256');
+    const tokens = [
+      `${new UnsecuredJWT(claims).encode()}x`,
+      await sign('HS256', new TextEncoder().encode('a secret of thirty-two characters')),
+      await sign('ES256', privateKey),
+    ];
+    for (const token of tokens) expect((await whoami(token)).status).toBe(401);
+  });
+
+  it('with an unknown key makes the gateway look for new keys once, not each time', async () => {
+    gateway.provider.requests.length = 0;
+    const unknown = await gateway.provider.accessToken(usual(), { kid: 'never there' });
+    for (let times = 0; times < 5; times += 1) expect((await whoami(unknown)).status).toBe(401);
+    expect(gateway.provider.requests.length).toBeLessThanOrEqual(1);
+  });
+
+  it('names the program in the audit log', async () => {
+    const token = await gateway.provider.accessToken({ ...usual(), groups: ['admins'] });
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ name: 'made by a program' });
+    await fetch(`${gateway.origin}/consumer-api-key/create`, { method: 'POST', headers, body });
+    const { body: log } = await gateway.management.send('get', '/tollgate/audit-log?actorId=billing');
+    expect(log.entries).toEqual([
+      expect.objectContaining({ actor: expect.objectContaining({ type: 'program', subject: 'billing' }) }),
+    ]);
+  });
+});

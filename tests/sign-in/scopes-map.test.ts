@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals';
+import { SCOPES } from '../../src/admins/scopes.ts';
+import { grantOf, parseScopesMap } from '../../src/admins/scopes-map.ts';
+
+describe('The map from values of a claim to scopes', () => {
+  const map = parseScopesMap(
+    JSON.stringify({
+      reader: ['read-only'],
+      writer: { scopes: ['keys:write'], onlyTags: ['b', 'a'] },
+      creator: { scopes: ['keys:delete'], onlyTags: ['a', 'b'] },
+      other: { scopes: ['keys:secret'], onlyTags: ['c'] },
+      everything: ['all'],
+    }),
+  );
+
+  it('unites what several values grant', () => {
+    expect(grantOf(map, ['everything'])).toEqual({ scopes: SCOPES, onlyTags: [] });
+    expect(grantOf(map, ['creator', 'unknown', 'writer'])).toEqual({
+      scopes: ['keys:write', 'keys:delete'],
+      onlyTags: ['a', 'b'],
+    });
+    expect(grantOf(map, ['unknown', '__proto__', 'toString'])).toBeUndefined();
+    expect(grantOf(map, [])).toBeUndefined();
+  });
+
+  it('never makes a scope for some keys one for others', () => {
+    expect(grantOf(map, ['reader', 'writer'])?.scopes).not.toContain('keys:write');
+    expect(grantOf(map, ['other', 'writer'])).toEqual({ scopes: ['keys:write'], onlyTags: ['a', 'b'] });
+  });
+
+  it.each([
+    '',
+    '[]',
+    '{}',
+    'null',
+    '{"a":[]}',
+    '{"a":["keys:read","x"]}',
+    '{"a":"all"}',
+    '{"a":{"scopes":["all"],"tags":["a"]}}',
+    '{"a":{"scopes":["all"],"onlyTags":["A B"]}}',
+    '{"a":["toString"]}',
+  ])('is rejected if it is %j', (text) => {
+    expect(() => parseScopesMap(text)).toThrow(/must|may/);
+  });
+});
