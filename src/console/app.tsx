@@ -1,17 +1,18 @@
 // The room `console`: the web console, which runs in the browser.
 // In: what an administrator clicks and types, and responses of the management interface.
-// Out: pages, and calls of the management interface with the token of the tab.
+// Out: pages, and calls of the management interface with the token of the tab or the session of the browser.
 
-import { QueryClientProvider, useQuery } from '@tanstack/react-query';
+import { QueryClientProvider, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Suspense, useEffect, useMemo, useSyncExternalStore } from 'react';
 import { Route, Router, Switch, useLocation } from 'wouter';
 import { bodyOf } from '../client/management-client.ts';
-import { ApiContext } from './api/api-context.tsx';
+import { type Api, ApiContext } from './api/api-context.tsx';
 import { faultKind, faultSentence } from './api/fault-kind.ts';
 import { connectGateway, type Gateway } from './api/gateway-client.ts';
 import { pollAfter } from './api/live.ts';
 import { createQueryClient } from './api/query-client.ts';
 import type { SessionStore } from './api/session-store.ts';
+import { signOut } from './api/sign-out.ts';
 import { Button, ButtonLink } from './components/forms/button.tsx';
 import { EmptyState } from './components/states/empty-state.tsx';
 import { Notice } from './components/states/notice.tsx';
@@ -24,15 +25,26 @@ import { Shell } from './shell/shell.tsx';
 
 const BASE = '/tollgate/console';
 
-/** The whole console: the sign-in page, or the pages for a signed-in token. */
-export function App({ session }: { readonly session: SessionStore }) {
+interface AppProps {
+  readonly session: SessionStore;
+  /** Of the identity provider with which people can sign in; undefined: there is none. */
+  readonly providerHost: string | undefined;
+}
+
+/** The whole console: the sign-in page, or the pages for who is signed in. */
+export function App({ session, providerHost }: AppProps) {
   const state = useSyncExternalStore(session.subscribe, session.current);
   return (
     <Router base={BASE}>
       {state.status === 'signed-in' ? (
-        <SignedIn key={state.token} session={session} token={state.token} />
+        <SignedIn key={state.serial} session={session} token={state.token} serial={state.serial} />
       ) : (
-        <SignInPage session={session} reason={state.reason} />
+        <SignInPage
+          session={session}
+          reason={state.reason}
+          failure={state.failure}
+          providerHost={providerHost}
+        />
       )}
       <ToastRegion />
     </Router>
@@ -41,35 +53,43 @@ export function App({ session }: { readonly session: SessionStore }) {
 
 interface SignedInProps {
   readonly session: SessionStore;
-  readonly token: string;
+  readonly token: string | null;
+  readonly serial: number;
 }
 
-/** Has its own client and cache for each token, so that no data outlasts the session that may see it. */
-function SignedIn({ session, token }: SignedInProps) {
-  const gateway = useMemo(() => connectGateway(token, () => session.expire(token)), [session, token]);
+/** Has its own client and cache for each sign-in, so that no data outlasts the session that may see it. */
+function SignedIn({ session, token, serial }: SignedInProps) {
+  const gateway = useMemo(
+    () => connectGateway(token, () => session.expire(serial)),
+    [session, token, serial],
+  );
   const queries = useMemo(createQueryClient, []);
   useEffect(() => () => gateway.feed.close(), [gateway]);
   return (
     <QueryClientProvider client={queries}>
-      <WithWhoami session={session} gateway={gateway} />
+      <WithWhoami session={session} serial={serial} gateway={gateway} />
     </QueryClientProvider>
   );
 }
 
 interface WithWhoamiProps {
   readonly session: SessionStore;
+  readonly serial: number;
   readonly gateway: Gateway;
 }
 
-function WithWhoami({ session, gateway }: WithWhoamiProps) {
+function WithWhoami({ session, serial, gateway }: WithWhoamiProps) {
+  const queries = useQueryClient();
   const { data: whoami, error } = useQuery({
     queryKey: ['whoami'],
     queryFn: async ({ signal }) => {
       const found = await bodyOf(gateway.client.GET('/tollgate/whoami', { signal }));
       gateway.setScopes(found.scopes);
+      const known = queries.getQueryData<Api['whoami']>(['whoami']);
+      if (known !== undefined && known.sessionId !== found.sessionId) session.replaceSession(serial);
       return found;
     },
-    // The scopes of a token can change while it is signed in.
+    // The scopes of a token or a person can change meanwhile.
     refetchInterval: ({ state }) => pollAfter(state.error, state.data === undefined ? 5000 : 60_000),
   });
   const api = useMemo(
@@ -84,7 +104,7 @@ function WithWhoami({ session, gateway }: WithWhoamiProps) {
       <Notice
         tone="failed"
         action={
-          <Button small onClick={() => session.signOut()}>
+          <Button small onClick={() => signOut({ client: gateway.client, session })}>
             Sign out
           </Button>
         }

@@ -1,6 +1,7 @@
 import './styles/base.css';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { readProviderSignIn, takeFailedSignIn } from './api/provider-sign-in.ts';
 import { SessionStore } from './api/session-store.ts';
 import { App } from './app.tsx';
 import { applyTheme, storedTheme } from './shell/theme.ts';
@@ -8,8 +9,13 @@ import { applyTheme, storedTheme } from './shell/theme.ts';
 applyTheme(storedTheme());
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no root element');
+const provider = readProviderSignIn();
+const session = new SessionStore(window.sessionStorage, {
+  hasSession: provider?.hasSession,
+  failure: takeFailedSignIn(),
+});
 createRoot(root).render(
   <StrictMode>
-    <App session={new SessionStore(window.sessionStorage)} />
+    <App session={session} providerHost={provider?.host} />
   </StrictMode>,
 );

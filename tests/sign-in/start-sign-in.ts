@@ -40,18 +40,23 @@ export interface TestSignIn {
 /** How this gateway differs from the usual one. */
 interface SignInOptions extends Omit<ProviderOptions, 'redirectUris'> {
   readonly settings?: TestSettings;
+  /** Of a built console. Without it tests look at where browsers are sent. */
+  readonly consoleDirectory?: string;
 }
 
 /** Starts sign-in with a provider. Clocks of gateways stand still at the present time. */
-export async function startSignIn({ settings, ...options }: SignInOptions = {}): Promise<TestSignIn> {
+export async function startSignIn({
+  settings,
+  consoleDirectory = import.meta.dirname,
+  ...options
+}: SignInOptions = {}): Promise<TestSignIn> {
   const [first, second] = [await listener(), await listener()];
   const { origin } = first;
   const redirectUris = [`${origin}/tollgate/sign-in/callback`, 'http://127.0.0.1/callback'];
   const provider = await TestProvider.start({ ...options, redirectUris });
   const common = {
     startMs: Date.now(),
-    // Nothing is in it: tests look at where browsers are sent.
-    consoleDirectory: import.meta.dirname,
+    consoleDirectory,
     settings: {
       oidcIssuer: new URL(provider.issuer),
       ...{ oidcClientId: CLIENT_ID, oidcClientSecret: CLIENT_SECRET, publicAdminUrl: origin },

@@ -10,13 +10,13 @@ export interface Gateway {
   readonly setScopes: (scopes: readonly string[]) => void;
 }
 
-/** The client of a token, and its stream of events. Calls `onUnauthorized` when the token is no longer valid. */
-export function connectGateway(token: string, onUnauthorized: () => void): Gateway {
+/** The client of a token or, without one, of the browser's session, and its stream of events. Calls `onUnauthorized` when it is no longer valid. */
+export function connectGateway(token: string | null, onUnauthorized: () => void): Gateway {
   const client = createGatewayClient(token, onUnauthorized);
   let types = '';
   return {
     client,
-    feed: new EventFeed(streamOf(client, senderFor(onUnauthorized), () => types)),
+    feed: new EventFeed(streamOf(client, senderFor(token, onUnauthorized), () => types)),
     setScopes: (scopes) => {
       types = followedTypes(scopes).join(',');
     },
@@ -30,18 +30,27 @@ function followedTypes(scopes: readonly string[]): readonly string[] {
     .map(([type]) => type);
 }
 
-/** The generated client for the gateway that served this page. Calls `onUnauthorized` when the token is no longer valid. */
-export function createGatewayClient(token: string, onUnauthorized: () => void): ManagementClient {
+/** The generated client for the gateway that served this page, with a token or the browser's session. */
+export function createGatewayClient(token: string | null, onUnauthorized: () => void): ManagementClient {
   return createManagementClient({
     url: window.location.origin,
-    token,
-    fetch: senderFor(onUnauthorized),
+    token: token ?? '',
+    // The gateway accepts the cookie of a session only together with it: no form can send it.
+    headers: { 'Tollgate-Console': '1' },
+    fetch: senderFor(token, onUnauthorized),
   });
 }
 
-function senderFor(onUnauthorized: () => void): (request: Request) => Promise<Response> {
+/** Sends either the token or the cookie, never both. */
+function senderFor(
+  token: string | null,
+  onUnauthorized: () => void,
+): (request: Request) => Promise<Response> {
+  const credentials = token === null ? 'same-origin' : 'omit';
   return async (request) => {
-    const response = await fetch(request, { cache: 'no-store', credentials: 'omit' });
+    // With this header, even an empty one, the gateway would ignore the cookie.
+    if (token === null) request.headers.delete('authorization');
+    const response = await fetch(request, { cache: 'no-store', credentials });
     if (response.status === 401) onUnauthorized();
     return response;
   };

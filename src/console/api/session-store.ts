@@ -1,26 +1,50 @@
-/** Why the console is signed out: at the start, by choice, or because the gateway has rejected the token. */
-export type SignedOutReason = 'none' | 'signed-out' | 'expired';
+import type { FailedSignIn } from './provider-sign-in.ts';
+
+/** Why the console is signed out: at the start, by choice, or because the gateway has rejected the token or the session. */
+export type SignedOutReason = 'none' | 'signed-out' | 'token-expired' | 'session-ended';
 
 export type Session =
-  | { readonly status: 'signed-out'; readonly reason: SignedOutReason }
-  | { readonly status: 'signed-in'; readonly token: string };
+  | {
+      readonly status: 'signed-out';
+      readonly reason: SignedOutReason;
+      /** The sign-in with the identity provider that has just failed. */
+      readonly failure?: FailedSignIn | undefined;
+    }
+  | {
+      readonly status: 'signed-in';
+      /** Null: a person has signed in with the identity provider, and the browser has the cookie of the session. */
+      readonly token: string | null;
+      /** Differs for each sign-in. */
+      readonly serial: number;
+    };
+
+/** How the browser has come to the page. */
+interface Start {
+  /** Whether it has the cookie of a session. */
+  readonly hasSession?: boolean | undefined;
+  readonly failure?: FailedSignIn | undefined;
+}
 
 const STORAGE_KEY = 'tollgate.token';
 
 /**
- * Holds the token of the person at the console: in memory, or for as long as the tab is open in `sessionStorage`.
- * It is never written to `localStorage`, a cookie or a URL.
+ * Holds who is at the console. A token is in memory, or for as long as the tab is open in `sessionStorage`: it is never written to
+ * `localStorage`, a cookie or a URL. Of a person's session it only knows that there is one: no script can read the cookie.
  */
 export class SessionStore {
   readonly #storage: Storage;
   readonly #listeners = new Set<() => void>();
+  #serial = 0;
   #session: Session;
 
-  constructor(storage: Storage) {
+  /** A token of this tab comes before the session of the browser, and a failed sign-in is shown before either. */
+  constructor(storage: Storage, { hasSession = false, failure }: Start = {}) {
     this.#storage = storage;
     const token = storage.getItem(STORAGE_KEY);
-    this.#session =
-      token === null ? { status: 'signed-out', reason: 'none' } : { status: 'signed-in', token };
+    const isSignedIn = failure === undefined && (token !== null || hasSession);
+    this.#session = isSignedIn
+      ? { status: 'signed-in', token, serial: this.#serial }
+      : { status: 'signed-out', reason: 'none', ...(failure && { failure }) };
   }
 
   readonly current = (): Session => this.#session;
@@ -33,16 +57,33 @@ export class SessionStore {
   /** `remember` keeps the token through a reload of this tab. */
   signIn(token: string, remember: boolean): void {
     if (remember) this.#storage.setItem(STORAGE_KEY, token);
-    this.#change({ status: 'signed-in', token });
+    else this.#storage.removeItem(STORAGE_KEY);
+    this.#begin(token);
+  }
+
+  /** The browser has the cookie of another session: someone has signed in in another tab. */
+  replaceSession(serial: number): void {
+    if (this.#isCurrent(serial)) this.#begin(null);
   }
 
   signOut(): void {
     this.#end('signed-out');
   }
 
-  /** The gateway has rejected `token`. Does nothing if another token has been signed in since. */
-  expire(token: string): void {
-    if (this.#session.status === 'signed-in' && this.#session.token === token) this.#end('expired');
+  /** The gateway has rejected the token or the session. Does nothing if there was another sign-in since. */
+  expire(serial: number): void {
+    if (!this.#isCurrent(serial)) return;
+    const isToken = this.#session.status === 'signed-in' && this.#session.token !== null;
+    this.#end(isToken ? 'token-expired' : 'session-ended');
+  }
+
+  #isCurrent(serial: number): boolean {
+    return this.#session.status === 'signed-in' && this.#session.serial === serial;
+  }
+
+  #begin(token: string | null): void {
+    this.#serial += 1;
+    this.#change({ status: 'signed-in', token, serial: this.#serial });
   }
 
   #end(reason: SignedOutReason): void {

@@ -1,6 +1,7 @@
 import { Keyboard, LogOut, PanelLeftClose, PanelLeftOpen, Search, TriangleAlert } from 'lucide-react';
 import { Link, useRoute } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
+import { signOut } from '../api/sign-out.ts';
 import { classes } from '../components/layout/classes.ts';
 import { counted } from '../format/numbers.ts';
 import iconUrl from '../icon.svg';
@@ -17,9 +18,9 @@ interface NavigationProps {
   readonly onToken: () => void;
 }
 
-/** The pages that this token may read, and the actions of the session. */
+/** The pages that the token or the person may read, and the actions of the session. */
 export function Navigation({ folded, onFold, onFind, onHelp, onToken }: NavigationProps) {
-  const { whoami, session } = useApi();
+  const { whoami, client, session } = useApi();
   const { can } = useScopes();
   const FoldIcon = folded ? PanelLeftOpen : PanelLeftClose;
   return (
@@ -48,11 +49,12 @@ export function Navigation({ folded, onFold, onFind, onHelp, onToken }: Navigati
           type="button"
           className={classes(styles.person, whoami.type === 'root' && styles.ofRoot)}
           onClick={onToken}
-          title="What this token may do"
+          title={whoami.type === 'person' ? 'What you may do' : 'What this token may do'}
         >
           {whoami.type === 'root' && <TriangleAlert className={styles.root} aria-hidden="true" />}
           <span className={styles.word}>
             <bdi className={styles.name}>{whoami.type === 'root' ? 'Root token' : whoami.name}</bdi>
+            {whoami.email !== null && <bdi className={styles.email}>{whoami.email}</bdi>}
             {counted(whoami.scopes.length, 'scope')} · Tollgate {whoami.version}
           </span>
         </button>
@@ -77,7 +79,12 @@ export function Navigation({ folded, onFold, onFind, onHelp, onToken }: Navigati
             <span className={styles.word}>{folded ? 'Expand sidebar' : 'Collapse sidebar'}</span>
           </button>
         )}
-        <button type="button" className={styles.link} onClick={() => session.signOut()} title="Sign out">
+        <button
+          type="button"
+          className={styles.link}
+          onClick={() => signOut({ client, session })}
+          title="Sign out"
+        >
           <LogOut aria-hidden="true" />
           <span className={styles.word}>Sign out</span>
         </button>

@@ -8,15 +8,19 @@ import styles from './shell.module.css';
 export const ROOT_WARNING =
   "You are signed in with the root token. It may do everything and can't be limited: keep it for emergencies, and use an admin token from day to day.";
 
-/** The scopes and restrictions of the token that is signed in. */
+/** The scopes and restrictions of the token or the person that is signed in. */
 export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
-  const { type, name, adminTokenId, scopes, onlyTags, expiresAt } = useApi().whoami;
+  const { type, name, email, adminTokenId, sessionId, scopes, onlyTags, expiresAt } = useApi().whoami;
+  const id = adminTokenId ?? sessionId;
   return (
     <Dialog open onClose={onClose} title={type === 'root' ? 'Root token' : name}>
       {type === 'root' && <Notice tone="limited">{ROOT_WARNING}</Notice>}
       <Facts
         facts={[
-          ...(adminTokenId === null ? [] : [['Id', <code key="id">{adminTokenId}</code>] as const]),
+          ...(email === null ? [] : [['Email', <bdi key="email">{email}</bdi>] as const]),
+          ...(id === null
+            ? []
+            : [[type === 'person' ? 'Session' : 'Id', <code key="id">{id}</code>] as const]),
           [
             'Scopes',
             <ul key="scopes" className={styles.scopes}>
@@ -28,7 +32,7 @@ export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
             </ul>,
           ],
           ['Keys', onlyTags.length === 0 ? 'all' : `only those tagged ${onlyTags.join(', ')}`],
-          ['Expires', <RelativeTime key="expires" at={expiresAt} />],
+          [type === 'person' ? 'Session ends' : 'Expires', <RelativeTime key="expires" at={expiresAt} />],
         ]}
       />
     </Dialog>

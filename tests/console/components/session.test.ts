@@ -11,14 +11,17 @@ describe('the session of the console', () => {
   it('keeps the token in memory alone unless it is to survive a reload', () => {
     const session = new SessionStore(sessionStorage);
     session.signIn('tga_secret', false);
-    expect(session.current()).toEqual({ status: 'signed-in', token: 'tga_secret' });
+    expect(session.current()).toMatchObject({ status: 'signed-in', token: 'tga_secret' });
     expect(sessionStorage).toHaveLength(0);
     expect(new SessionStore(sessionStorage).current()).toEqual({ status: 'signed-out', reason: 'none' });
   });
 
   it('survives a reload in sessionStorage, never in localStorage', () => {
     new SessionStore(sessionStorage).signIn('tga_secret', true);
-    expect(new SessionStore(sessionStorage).current()).toEqual({ status: 'signed-in', token: 'tga_secret' });
+    expect(new SessionStore(sessionStorage).current()).toMatchObject({
+      status: 'signed-in',
+      token: 'tga_secret',
+    });
     expect(localStorage).toHaveLength(0);
     expect(document.cookie).toBe('');
   });
@@ -37,11 +40,35 @@ describe('the session of the console', () => {
 
   it('is not ended by a late rejection of a token that was replaced meanwhile', () => {
     const session = new SessionStore(sessionStorage);
+    session.signIn('tga_old', true);
+    const old = serialOf(session);
     session.signIn('tga_new', true);
-    session.expire('tga_old');
-    expect(session.current()).toEqual({ status: 'signed-in', token: 'tga_new' });
-    session.expire('tga_new');
-    expect(session.current()).toEqual({ status: 'signed-out', reason: 'expired' });
+    session.expire(old);
+    expect(session.current()).toMatchObject({ status: 'signed-in', token: 'tga_new' });
+    session.expire(serialOf(session));
+    expect(session.current()).toEqual({ status: 'signed-out', reason: 'token-expired' });
     expect(sessionStorage).toHaveLength(0);
   });
+
+  it('is that of the browser unless the tab has a token', () => {
+    const session = new SessionStore(sessionStorage, { hasSession: true });
+    expect(session.current()).toMatchObject({ status: 'signed-in', token: null });
+    session.expire(serialOf(session));
+    expect(session.current()).toEqual({ status: 'signed-out', reason: 'session-ended' });
+    session.signIn('tga_secret', true);
+    expect(new SessionStore(sessionStorage, { hasSession: true }).current()).toMatchObject({
+      token: 'tga_secret',
+    });
+  });
+
+  it('shows a sign-in that failed before any session or token that is there', () => {
+    const failure = { sentence: 'It failed.', requestId: 'r-1' };
+    const session = new SessionStore(sessionStorage, { hasSession: true, failure });
+    expect(session.current()).toEqual({ status: 'signed-out', reason: 'none', failure });
+  });
 });
+
+function serialOf(session: SessionStore): number {
+  const current = session.current();
+  return current.status === 'signed-in' ? current.serial : -1;
+}

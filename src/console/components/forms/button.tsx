@@ -28,6 +28,11 @@ export function ButtonLink({ look, small, icon, ...props }: ButtonLinkProps) {
   return <Link className={classNames({ look, small, icon })} {...props} />;
 }
 
+/** A link that leaves the console, and looks like a button. */
+export function ButtonAnchor({ look, small, icon, className, ...props }: ComponentProps<'a'> & Look) {
+  return <a className={classes(classNames({ look, small, icon }), className)} {...props} />;
+}
+
 function classNames({ look, small, icon }: Look): string {
   return classes(
     styles.button,

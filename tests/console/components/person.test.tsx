@@ -1,0 +1,107 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import { createGatewayClient } from '../../../src/console/api/gateway-client.ts';
+import { SessionStore } from '../../../src/console/api/session-store.ts';
+import { App } from '../../../src/console/app.tsx';
+import { axeFaults } from './support/axe-faults.ts';
+import { respondTo } from './support/stubbed-fetch.ts';
+import './support/patience.ts';
+
+const HOST = 'login.example.com';
+const ALICE = {
+  ...{ type: 'person', adminTokenId: null, sessionId: 'ses_1', subject: 'alice' },
+  ...{ name: 'Alice Example', email: 'alice@example.com', scopes: ['keys:read'], onlyTags: [] },
+  ...{ expiresAt: '2099-01-01T00:00:00Z', version: '1.2.3', settings: {} },
+};
+const BOB = { ...ALICE, sessionId: 'ses_2', subject: 'bob', name: 'Bob Example', email: null };
+const UNAVAILABLE = { status: 503, body: { error: 'Postgres is not available.', code: 'store_unavailable' } };
+const ENDED = { status: 401, body: { error: 'This is no valid session.', code: 'invalid_root_token' } };
+
+let stub: ReturnType<typeof respondTo>;
+
+beforeEach(() => {
+  sessionStorage.clear();
+  localStorage.clear();
+  // A page without data of its own.
+  window.history.replaceState(null, '', '/tollgate/console/nowhere');
+  stub = respondTo(() => ({ status: 200, body: ALICE }));
+});
+afterEach(() => {
+  cleanup();
+  stub.restore();
+});
+
+async function showConsole(): Promise<void> {
+  render(<App session={new SessionStore(sessionStorage, { hasSession: true })} providerHost={HOST} />);
+  await screen.findByText('Alice Example');
+}
+
+const signOut = () => userEvent.click(screen.getByRole('button', { name: 'Sign out' }));
+
+it('the console shows who is signed in, and what they may do', async () => {
+  await showConsole();
+  screen.getByText('alice@example.com');
+  await userEvent.click(screen.getByTitle('What you may do'));
+  const dialog = await screen.findByRole('dialog', { name: 'Alice Example' });
+  expect(dialog.textContent).toContain('ses_1');
+  expect(dialog.textContent).toContain('keys:read');
+  expect(await axeFaults()).toEqual([]);
+});
+
+it('signing out ends the session at the gateway, with requests that only the console can send', async () => {
+  await showConsole();
+  await signOut();
+  await screen.findByRole('link', { name: `Sign in with ${HOST}` });
+  screen.getByText(/You have signed out/);
+  expect(stub.sent.map(({ call }) => call)).toEqual([
+    'GET /tollgate/whoami',
+    'DELETE /tollgate/session/current',
+  ]);
+  for (const { headers, credentials } of stub.sent) {
+    expect(headers.get('Tollgate-Console')).toBe('1');
+    expect(headers.has('Authorization')).toBe(false);
+    expect(credentials).toBe('same-origin');
+  }
+});
+
+it('a request with a token has no cookie beside it', async () => {
+  await createGatewayClient('tga_secret', () => undefined).GET('/tollgate/whoami');
+  const [request] = stub.sent;
+  expect(request?.headers.get('Authorization')).toBe('Bearer tga_secret');
+  expect(request?.credentials).toBe('omit');
+});
+
+it('a person whose session could not be ended stays signed in, and sees why', async () => {
+  await showConsole();
+  stub.respond(({ method }) => (method === 'DELETE' ? UNAVAILABLE : { status: 200, body: ALICE }));
+  await signOut();
+  await screen.findAllByText('You are still signed in');
+  screen.getByText('Alice Example');
+  stub.respond(() => ENDED);
+  await signOut();
+  await screen.findByRole('link', { name: `Sign in with ${HOST}` });
+});
+
+it('a session that has ended leads to the sign-in page, which leads back', async () => {
+  stub.respond(() => ENDED);
+  render(<App session={new SessionStore(sessionStorage, { hasSession: true })} providerHost={HOST} />);
+  const link = await screen.findByRole('link', { name: `Sign in with ${HOST}` });
+  screen.getByText(/Your session has ended/);
+  expect(link.getAttribute('href')).toBe('/tollgate/sign-in?return=%2Ftollgate%2Fconsole%2Fnowhere');
+});
+
+it('a tab shows no data of one person to another who has signed in beside it', async () => {
+  await showConsole();
+  const shown = screen.getByText('Alice Example');
+  stub.respond(() => ({ status: 200, body: BOB }));
+  await waitFor(() => {
+    // The tab looks again when it comes into view, unless it has just done so.
+    window.dispatchEvent(new Event('visibilitychange'));
+    screen.getByText('Bob Example');
+  });
+  // All is new, and so is the cache.
+  expect(shown.isConnected).toBe(false);
+  expect(screen.queryByText('alice@example.com')).toBeNull();
+});
