@@ -104,6 +104,7 @@ describe('a WebSocket through the gateway', () => {
 
   it('counts as one request, with the time that the upgrade took', async () => {
     const { id, secret } = await stage.admin.makeKey('counted');
+    const openedAt = performance.now();
     const { client } = await open(secret);
     for (let i = 0; i < 10; i += 1) await echoed(client, 'x');
     await until(async () => (await stage.admin.detail(id)).usage.totalRequests === 1);
@@ -111,7 +112,7 @@ describe('a WebSocket through the gateway', () => {
     expect(usage).toMatchObject({ totalRequests: 1, successfulRequests: 1, failedRequests: 0 });
     expect(usage.endpoints).toMatchObject([{ endpoint: '/chat', requests: 1 }]);
     expect(usage.endpoints[0].averageResponseTimeMs).toBeGreaterThan(0);
-    expect(usage.endpoints[0].averageResponseTimeMs).toBeLessThan(5000);
+    expect(usage.endpoints[0].averageResponseTimeMs).toBeLessThan(performance.now() - openedAt);
   });
 
   it.each(['deleted', 'disabled'] as const)('is closed when its key is %s', async (how) => {

@@ -46,13 +46,15 @@ describe('replicas whose Redis fails over to its standby under load', () => {
     const counted = async (): Promise<number> =>
       Number((await standbyDirect.get(`tg:{${id}}:window:main:3600000`)) ?? 0);
     let awayMs = 0;
-    /** Counted by the master alone when it died. */
+    /** Of them, the master alone had counted `lost` when it died. */
+    let allowedBefore = 0;
     let lost = 0;
     try {
       await until(async () => (await counted()) > 300);
       const killedAt = performance.now();
       redis.master.kill('SIGKILL');
-      lost = (statuses[200] ?? 0) - (await counted());
+      allowedBefore = statuses[200] ?? 0;
+      lost = allowedBefore - (await counted());
       await until(async () => {
         const responses = await Promise.all(fleet.replicas.map(({ url }) => ask(url, secret)));
         for (const { status } of responses) statuses[status] = (statuses[status] ?? 0) + 1;
@@ -81,7 +83,7 @@ describe('replicas whose Redis fails over to its standby under load', () => {
       `failover: ${Math.round(awayMs)} ms without Redis, ${allowed} allowed, ${missing} of them not counted, ${unrecorded} not recorded\n`,
     );
     expect(unrecorded).toBeGreaterThanOrEqual(0);
-    expect(unrecorded).toBeLessThan(1000);
+    expect(unrecorded).toBeLessThanOrEqual(allowedBefore + UNDER_WAY);
     expect(missing).toBeGreaterThanOrEqual(0);
     for (const replica of fleet.replicas) {
       expect(replica.output()).toContain('Redis does not decide: the failure mode does');
