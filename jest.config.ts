@@ -1,8 +1,14 @@
 import type { Config } from 'jest';
 
-/** ESM run as it is: swc only strips the types. Stores are started once, before the first test. Many tests wait more than they compute, so three workers share two cores. */
+/**
+ * Node runs the test files as they are, see `run-file.ts`; Jest compiles only those of the console's components, which have a browser's
+ * environment. Stores are started once, before the first test. Many tests wait more than they compute, so three workers share two cores.
+ */
 const config: Config = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/tests/support/jest/node-environment.ts',
+  testRunner: '<rootDir>/tests/support/jest/run-file.ts',
+  injectGlobals: false,
+  transformIgnorePatterns: ['/node_modules/', '<rootDir>/tests/support/jest/'],
   extensionsToTreatAsEsm: ['.ts', '.tsx'],
   transform: {
     '^.+\\.tsx?$': [
@@ -22,7 +28,6 @@ const config: Config = {
     '\\.css$': '<rootDir>/tests/console/components/support/class-names.ts',
     '\\.svg$': '<rootDir>/tests/console/components/support/picture-url.ts',
   },
-  setupFiles: ['<rootDir>/tests/support/recognize-errors.ts'],
   testMatch: ['<rootDir>/tests/**/*.test.{ts,tsx}'],
   globalSetup: '<rootDir>/tests/support/global-setup.ts',
   globalTeardown: '<rootDir>/tests/support/global-teardown.ts',

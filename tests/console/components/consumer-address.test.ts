@@ -1,3 +1,4 @@
+/** @jest-environment node */
 import { describe, expect, it } from '@jest/globals';
 import { consumerAddress } from '../../../src/console/api/consumer-address.ts';
 

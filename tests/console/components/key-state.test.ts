@@ -1,3 +1,4 @@
+/** @jest-environment node */
 import { describe, expect, it } from '@jest/globals';
 import { keyState, SOON_DAYS } from '../../../src/console/pages/keys/key-state.tsx';
 import { EXPIRING_WITHIN_MS } from '../../../src/keys/key-list.ts';

@@ -1,3 +1,4 @@
+/** @jest-environment node */
 import { expect, it } from '@jest/globals';
 import { MAX_COSTS } from '../../../src/console/pages/plans/editor/costs-panel.tsx';
 import { MAX_LIMITS } from '../../../src/console/pages/plans/editor/limits-panel.tsx';
