@@ -1,16 +1,16 @@
-// The room `admins`: admin tokens, their scopes, and the principal of a management request.
+// The room `admins`: admin tokens, from the first secret to the last rotation.
 // In: changes of tokens, and tokens that requests present.
 // Out: a `Principal` with what it may do, or a rejection.
 
 import type { ChangeContext } from '../audit/change-context.ts';
 import { AdminTokenNotFound, MissingScope, TollgateError } from '../errors.ts';
-import { digestOfSecret } from '../keys/secrets/secret-digest.ts';
-import { createSecret, secretHint } from '../keys/secrets/secret-format.ts';
-import type { SecretVault } from '../keys/secrets/secret-vault.ts';
+import { missingScope, type Principal } from '../permissions/principal.ts';
 import type { Random } from '../platform/random.ts';
+import { digestOfSecret } from '../secrets/secret-digest.ts';
+import { createSecret, secretHint } from '../secrets/secret-format.ts';
+import type { SecretVault } from '../secrets/secret-vault.ts';
 import { ADMIN_TOKEN_PREFIX, type AdminToken, isAdminTokenId } from './admin-token.ts';
 import type { AdminTokenRepository, StoredAdminToken, StoredTokenSecret } from './admin-token-repository.ts';
-import { missingScope, type Principal } from './principal.ts';
 
 /** What `AdminTokenService` is built from. */
 export interface AdminTokenServiceOptions {

@@ -1,5 +1,5 @@
 import type { AuditTarget } from '../audit/audit-entry.ts';
-import type { Scope } from './scopes.ts';
+import type { Scope } from '../permissions/scopes.ts';
 
 /** The record of an admin token. It never contains the secret. */
 export interface AdminToken {

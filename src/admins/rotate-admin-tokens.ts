@@ -1,5 +1,4 @@
-import type { RotationReport } from '../keys/secrets/rotate-sealed-keys.ts';
-import type { SecretVault } from '../keys/secrets/secret-vault.ts';
+import type { RotationReport, SecretVault } from '../secrets/secret-vault.ts';
 import type { StoredTokenSecret } from './admin-token-repository.ts';
 
 /** The valid secrets of a token. */

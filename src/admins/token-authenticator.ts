@@ -1,14 +1,14 @@
 import { StoreUnavailable, TollgateError } from '../errors.ts';
-import { digestOfSecret } from '../keys/secrets/secret-digest.ts';
-import { isWellFormedSecret } from '../keys/secrets/secret-format.ts';
-import type { SecretVault } from '../keys/secrets/secret-vault.ts';
+import type { Principal } from '../permissions/principal.ts';
 import { AddressList } from '../platform/address-list.ts';
 import type { Clock } from '../platform/clock.ts';
 import { ConcurrencyLimit } from '../platform/concurrency/concurrency-limit.ts';
 import type { Logger } from '../platform/logger.ts';
+import { digestOfSecret } from '../secrets/secret-digest.ts';
+import { isWellFormedSecret } from '../secrets/secret-format.ts';
+import type { SecretVault } from '../secrets/secret-vault.ts';
 import type { AdminToken } from './admin-token.ts';
 import type { AdminTokenRepository, StoredAdminToken } from './admin-token-repository.ts';
-import type { Principal } from './principal.ts';
 
 /** What `TokenAuthenticator` is built from. */
 export interface TokenAuthenticatorOptions {

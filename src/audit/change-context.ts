@@ -1,3 +1,4 @@
+import type { Principal } from '../permissions/principal.ts';
 import type { Precondition } from '../platform/precondition.ts';
 
 /** Who makes a change. */
@@ -9,6 +10,13 @@ export interface Actor {
   readonly name: string;
   /** Of a person; missing if there is none. */
   readonly email?: string;
+}
+
+/** Who makes the changes of a principal. */
+export function actorOf({ type, id, name, identity }: Principal): Actor {
+  if (identity === undefined) return { type, id, name };
+  const { subject, email } = identity;
+  return { type, id: subject, name, ...(email !== null && { email }) };
 }
 
 /**

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChangeContext } from '../audit/change-context.ts';
 import { newKey } from '../keys/new-key.ts';
-import { createSecret } from '../keys/secrets/secret-format.ts';
 import type { SecretSealer } from '../keys/secrets/stored-secret.ts';
 import type { Random } from '../platform/random.ts';
+import { createSecret } from '../secrets/secret-format.ts';
 import type { DesiredKey } from './desired-state.ts';
 import type { NewManagedKey } from './desired-state-store.ts';
 import type { Difference } from './difference.ts';

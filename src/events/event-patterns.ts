@@ -1,5 +1,5 @@
-import { missingScope, type Principal } from '../admins/principal.ts';
-import type { Scope } from '../admins/scopes.ts';
+import { missingScope, type Principal } from '../permissions/principal.ts';
+import type { Scope } from '../permissions/scopes.ts';
 import { nameHint, shownName } from '../platform/text/did-you-mean.ts';
 import { EVENT_TYPES, type EventType, TEST_TYPE } from './event-types.ts';
 

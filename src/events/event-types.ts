@@ -2,7 +2,7 @@
 // In: actions of the audit log, as rows of an outbox that are written with the change itself.
 // Out: CloudEvents: signed requests to webhooks with retries, and server-sent events.
 
-import type { Scope } from '../admins/scopes.ts';
+import type { Scope } from '../permissions/scopes.ts';
 
 /** A JSON schema of the `data` of an event, or of a part of it. */
 type DataSchema = Readonly<Record<string, unknown>>;

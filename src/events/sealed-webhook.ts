@@ -1,4 +1,4 @@
-import type { SecretVault } from '../keys/secrets/secret-vault.ts';
+import type { SecretVault } from '../secrets/secret-vault.ts';
 import type { StoredWebhook } from './webhook.ts';
 
 /** Headers that are added to requests, by their names. */

@@ -1,4 +1,3 @@
-import type { Principal } from '../admins/principal.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import {
   DeliveryNotFound,
@@ -8,6 +7,7 @@ import {
   TollgateError,
   WebhookNotFound,
 } from '../errors.ts';
+import type { Principal } from '../permissions/principal.ts';
 import type { Random } from '../platform/random.ts';
 import type { AddressPolicy } from './delivery/address-policy.ts';
 import { type Delivery, type DeliveryStatus, isDeliveryId } from './delivery/delivery.ts';

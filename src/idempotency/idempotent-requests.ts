@@ -4,8 +4,8 @@
 
 import { createHash } from 'node:crypto';
 import { TollgateError } from '../errors.ts';
-import type { SecretVault } from '../keys/secrets/secret-vault.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { SecretVault } from '../secrets/secret-vault.ts';
 import type { OnceOnly, ResponseStore, StoredResponse } from './response-store.ts';
 
 /** What `IdempotentRequests` is built from. */

@@ -1,4 +1,4 @@
-import type { SecretVault } from '../keys/secrets/secret-vault.ts';
+import type { SecretVault } from '../secrets/secret-vault.ts';
 import { sealedFor } from './idempotent-requests.ts';
 import type { SealedResponses, StoredResponse } from './response-store.ts';
 

@@ -1,8 +1,8 @@
 import type { AdminTokenRepository } from '../admins/admin-token-repository.ts';
-import type { Grant } from '../admins/scopes-map.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import { type ErrorCode, StoreUnavailable, TollgateError } from '../errors.ts';
 import type { KeyService } from '../keys/key-service.ts';
+import type { Grant } from '../permissions/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import { type Job, scopeOfAction } from './job.ts';

@@ -1,8 +1,8 @@
-import type { Scope } from '../admins/scopes.ts';
 import type { AuditTarget } from '../audit/audit-entry.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { KeyChanges } from '../keys/key-repository.ts';
+import type { Scope } from '../permissions/scopes.ts';
 
 /** What a job may do with its keys. */
 export const JOB_ACTIONS = [

@@ -2,10 +2,10 @@ import type { ChangeContext } from '../audit/change-context.ts';
 import { KeyNotFound, NoRotation, RotationInProgress, SecretTaken } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Random } from '../platform/random.ts';
+import { createSecret } from '../secrets/secret-format.ts';
 import type { ConsumerKey, KeyRotation } from './consumer-key.ts';
 import { isKeyId } from './key-id.ts';
 import type { UpdatedKey } from './key-repository.ts';
-import { createSecret } from './secrets/secret-format.ts';
 import type { KeptSecret, SecretRepository } from './secrets/secret-repository.ts';
 import type { SecretSealer } from './secrets/stored-secret.ts';
 

@@ -7,6 +7,8 @@ import { InvalidBody, KeyNotFound, PlanNotFound, StoreUnavailable, type Tollgate
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
+import { createSecret, maskedSecret } from '../secrets/secret-format.ts';
+import type { SecretVault } from '../secrets/secret-vault.ts';
 import type { ConsumerKey, KeySnapshot } from './consumer-key.ts';
 import { isKeyId } from './key-id.ts';
 import {
@@ -20,8 +22,6 @@ import type { KeyChanges, KeyRepository, StoredKey, UpdateFailure } from './key-
 import { rotationAt } from './key-rotation.ts';
 import { isVisible, MAX_TAGS, withinOwnTags } from './key-tags.ts';
 import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
-import { createSecret, maskedSecret } from './secrets/secret-format.ts';
-import type { SecretVault } from './secrets/secret-vault.ts';
 import { SecretSealer } from './secrets/stored-secret.ts';
 
 /** What the service of keys needs. */

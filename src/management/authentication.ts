@@ -1,6 +1,5 @@
 import type { BlockList } from 'node:net';
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
-import { missingScope, type Principal, ROOT } from '../admins/principal.ts';
 import { addressFault, type TokenAuthenticator } from '../admins/token-authenticator.ts';
 import { InvalidToken, MissingScope, MissingToken, RootTokenOff, TollgateError } from '../errors.ts';
 import { clientAddress } from '../http/client-address.ts';
@@ -8,6 +7,7 @@ import { readBearer } from '../http/credentials/bearer.ts';
 import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { RootTokens } from '../http/credentials/root-token.ts';
 import { cookieIn, SESSION_COOKIE } from '../http/credentials/session-cookie.ts';
+import { missingScope, type Principal, ROOT } from '../permissions/principal.ts';
 import { authenticateBearer, type People } from '../sign-in/people.ts';
 import type { Endpoint } from './endpoint.ts';
 import { notePrincipal, principalOf } from './principal-of.ts';

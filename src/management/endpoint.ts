@@ -1,6 +1,5 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { AdminTokenService } from '../admins/admin-token-service.ts';
-import type { Principal, RequiredScope } from '../admins/principal.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import type { DesiredStateService } from '../desired-state/desired-state-service.ts';
@@ -16,6 +15,7 @@ import type { KeyService } from '../keys/key-service.ts';
 import type { KeyVerifier } from '../keys/key-verifier.ts';
 import type { WindowCounters } from '../limiter/window-counters.ts';
 import type { PathCase } from '../paths/path-readings.ts';
+import type { Principal, RequiredScope } from '../permissions/principal.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { PlanPreviewer } from '../plans/preview/plan-previewer.ts';
 import type { Clock } from '../platform/clock.ts';

@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express';
-import type { Principal } from '../admins/principal.ts';
 import { TollgateError } from '../errors.ts';
 import { type FailedRequest, failureOf } from '../http/errors/error-responses.ts';
 import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent-requests.ts';
+import type { Principal } from '../permissions/principal.ts';
 import type { Endpoint, ServicesFor } from './endpoint.ts';
 
 /** A request that is performed once, even if it is retried. */

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
-import type { Principal } from '../admins/principal.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
+import type { Principal } from '../permissions/principal.ts';
 
 /** The notes for the log, and the principal once the request is authenticated. */
 interface AuthenticatedLocals extends RequestNotes {

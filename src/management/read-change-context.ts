@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { BlockList } from 'node:net';
 import type { Request, Response } from 'express';
-import { actorOf } from '../admins/principal.ts';
-import type { ChangeContext } from '../audit/change-context.ts';
+import { actorOf, type ChangeContext } from '../audit/change-context.ts';
 import { TollgateError } from '../errors.ts';
 import { clientAddress } from '../http/client-address.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';

@@ -1,4 +1,4 @@
-import { parseScopesMap } from '../admins/scopes-map.ts';
+import { parseScopesMap } from '../sign-in/scopes-map.ts';
 import { type Parse, pattern, text } from './setting-parsers.ts';
 
 /** Names of Microsoft's issuers for the accounts of any organization. */

@@ -1,12 +1,12 @@
 import { jwtVerify } from 'jose';
-import type { Principal } from '../admins/principal.ts';
-import { grantOf, type ScopesMap } from '../admins/scopes-map.ts';
 import { TollgateError } from '../errors.ts';
+import type { Principal } from '../permissions/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import { claimValues, emailOf, isTrusted, textClaim } from './claims.ts';
 import { CLOCK_TOLERANCE_S, type IdentityProvider, SIGNATURE_ALGORITHMS } from './identity-provider.ts';
 import { providerFailure } from './provider-failure.ts';
+import { grantOf, type ScopesMap } from './scopes-map.ts';
 
 interface AccessTokensOptions {
   readonly provider: Pick<IdentityProvider, 'signingKeys'>;

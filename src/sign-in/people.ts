@@ -1,4 +1,4 @@
-import type { Principal } from '../admins/principal.ts';
+import type { Principal } from '../permissions/principal.ts';
 import type { AccessTokens } from './access-tokens.ts';
 import type { Sessions } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';

@@ -1,4 +1,4 @@
-import type { SecretVault } from '../keys/secrets/secret-vault.ts';
+import type { SecretVault } from '../secrets/secret-vault.ts';
 import type { SessionStore, StoredSession } from './session-store.ts';
 
 /** Tokens of the identity provider, with which it is asked again what a person may do. */

@@ -1,5 +1,5 @@
-import type { Grant } from '../admins/scopes-map.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
+import type { Grant } from '../permissions/principal.ts';
 import type { Session } from './signed-in-session.ts';
 
 /** A session with what is kept of its secrets. */

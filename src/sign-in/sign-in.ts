@@ -4,10 +4,10 @@
 
 import * as client from 'openid-client';
 import type { ChangeContext } from '../audit/change-context.ts';
-import type { SecretVault } from '../keys/secrets/secret-vault.ts';
 import type { Clock } from '../platform/clock.ts';
 import { ConcurrencyLimit } from '../platform/concurrency/concurrency-limit.ts';
 import type { Logger } from '../platform/logger.ts';
+import type { SecretVault } from '../secrets/secret-vault.ts';
 import type { Attempt, DeviceAuthorization, Identity, IdentityProvider } from './identity-provider.ts';
 import type { OpenedSession, Sessions } from './sessions.ts';
 import { SIGN_IN_OUTCOMES, SignInFailure, type SignInOutcome } from './sign-in-failure.ts';

@@ -1,6 +1,5 @@
-import type { Principal } from '../admins/principal.ts';
-import type { Grant } from '../admins/scopes-map.ts';
 import type { AuditTarget } from '../audit/audit-entry.ts';
+import type { Grant, Principal } from '../permissions/principal.ts';
 
 /** How the secret of a session is presented: in the console's cookie, or by the command as a bearer token. Never the other way. */
 export type SessionKind = 'browser' | 'command';

@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import type { StoredAdminToken } from '../../src/admins/admin-token-repository.ts';
 import { TokenAuthenticator } from '../../src/admins/token-authenticator.ts';
 import { StoreUnavailable } from '../../src/errors.ts';
-import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { createSecret } from '../../src/secrets/secret-format.ts';
 
 /** An authenticator whose store has no token, and the secrets that it looked up, in their order. */
 function withoutTokens() {

@@ -19,7 +19,18 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   client: [],
   console: ['client', 'events', 'limiter', 'paths'],
   portal: ['console'],
-  cli: ['client', 'app', 'settings', 'platform', 'keys', 'admins', 'events', 'idempotency', 'sign-in'],
+  cli: [
+    'client',
+    'app',
+    'settings',
+    'platform',
+    'keys',
+    'secrets',
+    'admins',
+    'events',
+    'idempotency',
+    'sign-in',
+  ],
   app: [
     'settings',
     'errors.ts',
@@ -31,6 +42,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'idempotency',
     'usage',
     'admins',
+    'permissions',
+    'secrets',
     'audit',
     'events',
     'jobs',
@@ -45,20 +58,22 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'paths',
     'backend',
   ],
-  settings: ['admins', 'http', 'paths', 'plans', 'platform'],
+  settings: ['sign-in', 'http', 'paths', 'plans', 'platform'],
   'errors.ts': [],
   paths: [],
   platform: ['errors.ts'],
   limiter: ['paths', 'platform', 'errors.ts'],
-  audit: ['platform', 'errors.ts'],
-  events: ['audit', 'admins', 'keys', 'limiter', 'platform', 'errors.ts'],
-  'sign-in': ['admins', 'audit', 'keys', 'platform', 'errors.ts'],
-  jobs: ['admins', 'audit', 'keys', 'platform', 'errors.ts'],
-  admins: ['audit', 'keys', 'platform', 'errors.ts'],
+  audit: ['permissions', 'platform', 'errors.ts'],
+  permissions: [],
+  secrets: ['platform'],
+  events: ['audit', 'permissions', 'secrets', 'limiter', 'platform', 'errors.ts'],
+  'sign-in': ['permissions', 'audit', 'keys', 'secrets', 'platform', 'errors.ts'],
+  jobs: ['admins', 'permissions', 'audit', 'keys', 'platform', 'errors.ts'],
+  admins: ['audit', 'permissions', 'secrets', 'platform', 'errors.ts'],
   plans: ['audit', 'limiter', 'paths', 'platform', 'errors.ts'],
-  keys: ['audit', 'limiter', 'platform', 'errors.ts'],
-  'desired-state': ['audit', 'events', 'keys', 'limiter', 'plans', 'platform', 'errors.ts'],
-  idempotency: ['keys', 'platform', 'errors.ts'],
+  keys: ['audit', 'secrets', 'limiter', 'platform', 'errors.ts'],
+  'desired-state': ['audit', 'events', 'keys', 'secrets', 'limiter', 'plans', 'platform', 'errors.ts'],
+  idempotency: ['secrets', 'platform', 'errors.ts'],
   usage: ['limiter', 'paths', 'platform', 'errors.ts'],
   storage: [
     'limiter',
@@ -68,6 +83,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'idempotency',
     'usage',
     'admins',
+    'permissions',
+    'secrets',
     'audit',
     'paths',
     'events',
@@ -86,6 +103,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'idempotency',
     'usage',
     'admins',
+    'permissions',
+    'secrets',
     'audit',
     'events',
     'jobs',
@@ -197,6 +216,22 @@ describe('the folders of src', () => {
       ]),
     );
     expect(cycleIn(graph)).toEqual([]);
+  });
+
+  it('stand on nine floors at the most, each above all that it imports from', () => {
+    const floors = new Map<string, number>();
+    const floorOf = (folder: string): number => {
+      const known = floors.get(folder);
+      if (known !== undefined) return known;
+      const below = imports
+        .filter(({ file, target }) => folderOf(file) === folder && target !== undefined)
+        .map(({ target = '' }) => folderOf(target))
+        .filter((other) => other !== folder);
+      const floor = 1 + Math.max(0, ...[...new Set(below)].map(floorOf));
+      floors.set(folder, floor);
+      return floor;
+    };
+    expect(floorOf('main.ts')).toBeLessThanOrEqual(9);
   });
 
   it('load no code for other gateways at a start without AUTHORIZE_PORT', () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { Verifier } from '../../src/authorize/verifier.ts';
-import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { createSecret } from '../../src/secrets/secret-format.ts';
 import type { CompletedRequest } from '../../src/usage/usage-buffer.ts';
 import { plan } from '../proxy/support/gateway.ts';
 import { InMemoryKeys } from '../proxy/support/in-memory-keys.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import type { Scope } from '../../src/admins/scopes.ts';
 import { bodyOf, createManagementClient, type ManagementClient } from '../../src/client/management-client.ts';
+import type { Scope } from '../../src/permissions/scopes.ts';
 import { Admin } from '../support/admin.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
 import { until } from '../support/until.ts';

@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type RawBuilder, sql } from 'kysely';
 import { AuditChain, type ChainedEntry, entryHash } from '../../src/audit/audit-chain.ts';
 import type { AuditedAction } from '../../src/audit/audit-entry.ts';
-import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { entryOfRow } from '../../src/storage/postgres/audit/audit-log-tables.ts';
 import { AuditedChanges } from '../../src/storage/postgres/audit/audited-changes.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';

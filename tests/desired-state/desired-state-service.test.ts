@@ -5,10 +5,10 @@ import type { DesiredKey, DesiredState } from '../../src/desired-state/desired-s
 import { type ApplyOptions, DesiredStateService } from '../../src/desired-state/desired-state-service.ts';
 import { DigestMismatch, StoreUnavailable } from '../../src/errors.ts';
 import { keyIdMaker } from '../../src/keys/key-id.ts';
-import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
 import { SecretSealer } from '../../src/keys/secrets/stored-secret.ts';
 import type { PlanRepository } from '../../src/plans/plan-repository.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { RecordingVersions } from '../support/recording-versions.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { PRESETS } from '../../src/admins/scopes.ts';
 import { KeyNotFound, PlanNotFound, StoreUnavailable } from '../../src/errors.ts';
 import { JobRunner } from '../../src/jobs/job-runner.ts';
 import type { JobStore } from '../../src/jobs/job-store.ts';
 import type { KeyService } from '../../src/keys/key-service.ts';
+import { PRESETS } from '../../src/permissions/scopes.ts';
 import type { RecordUnit } from '../../src/storage/postgres/record-units.ts';
 import { startManagement, type TestManagement } from '../management/start-management.ts';
 

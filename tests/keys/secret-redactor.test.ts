@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createWebhookSecret } from '../../src/events/delivery/signature.ts';
-import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { SecretRedactor, withoutSecrets } from '../../src/keys/secrets/secret-redactor.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { createSecret } from '../../src/secrets/secret-format.ts';
 
 const ROOT = 'root/token+of=the~tests-0123456789abcdef';
 const screen = new SecretRedactor({ rootTokens: [ROOT], keyPrefix: 'tg' });

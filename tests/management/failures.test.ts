@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { StoreUnavailable } from '../../src/errors.ts';
-import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { createSecret } from '../../src/secrets/secret-format.ts';
 import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { freePort } from '../support/free-port.ts';
 import { MIGRATIONS } from '../support/records.ts';

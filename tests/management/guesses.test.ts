@@ -7,11 +7,11 @@ import { TollgateError } from '../../src/errors.ts';
 import { BodyBudget } from '../../src/http/body-budget.ts';
 import { FailedCredentials } from '../../src/http/credentials/failed-credentials.ts';
 import { HandoverNotFound } from '../../src/keys/handovers/handover-errors.ts';
-import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import type { ManagementServices } from '../../src/management/endpoint.ts';
 import { createHandoverApp } from '../../src/management/handovers/handover-app.ts';
 import { SELF_SERVICE_PATH } from '../../src/paths/path-matcher.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { createSecret } from '../../src/secrets/secret-format.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { rotateSealedHandovers } from '../../src/keys/handovers/rotate-sealed-handovers.ts';
-import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
 import type { Managed } from '../support/admin.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { requiredScopes } from '../../src/admins/principal.ts';
-import { PRESETS, SCOPES, type Scope } from '../../src/admins/scopes.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
+import { requiredScopes } from '../../src/permissions/principal.ts';
+import { PRESETS, SCOPES, type Scope } from '../../src/permissions/scopes.ts';
 import { START_MS, startManagement, type TestManagement } from './start-management.ts';
 
 const ABSENT_KEY = 'key_00000000000000000000000000';

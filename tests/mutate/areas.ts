@@ -82,7 +82,8 @@ export const AREAS: readonly Area[] = [
   {
     name: 'scopes and tags',
     files: [
-      'src/admins/{scopes,principal,token-authenticator}.ts',
+      'src/permissions/{scopes,principal}.ts',
+      'src/admins/token-authenticator.ts',
       'src/management/{authentication,principal-of}.ts',
       'src/keys/key-tags.ts',
     ],

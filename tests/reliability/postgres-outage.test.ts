@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { createSecret } from '../../src/secrets/secret-format.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { type GatewayProcess, gatewaySettings, startGateway } from '../support/gateway.ts';

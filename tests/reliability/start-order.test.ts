@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { createSecret } from '../../src/secrets/secret-format.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { gatewaySettings, type RunningGateway } from '../support/gateway.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { SCOPES } from '../../src/admins/scopes.ts';
-import { grantOf, parseScopesMap } from '../../src/admins/scopes-map.ts';
+import { SCOPES } from '../../src/permissions/scopes.ts';
+import { grantOf, parseScopesMap } from '../../src/sign-in/scopes-map.ts';
 
 describe('The map from values of a claim to scopes', () => {
   const map = parseScopesMap(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { SCOPES } from '../../src/admins/scopes.ts';
+import { SCOPES } from '../../src/permissions/scopes.ts';
 import { startSignIn, type TestSignIn } from './start-sign-in.ts';
 import { CLIENT_SECRET, TestBrowser } from './test-provider.ts';
 

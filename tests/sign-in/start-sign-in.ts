@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { parseScopesMap } from '../../src/admins/scopes-map.ts';
 import type { ListenerParts } from '../../src/app/open-listeners.ts';
+import { parseScopesMap } from '../../src/sign-in/scopes-map.ts';
 import { startManagement, type TestManagement } from '../management/start-management.ts';
 import type { TestSettings } from '../support/in-process-gateway.ts';
 import {

@@ -8,7 +8,6 @@ import type { ProxyParts, WiredProxy } from '../../src/app/wiring/wire-proxy.ts'
 import { FailedCredentials } from '../../src/http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../../src/http/request-id.ts';
 import { SecretRedactor } from '../../src/keys/secrets/secret-redactor.ts';
-import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
 import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
@@ -16,6 +15,7 @@ import type { Logger } from '../../src/platform/logger.ts';
 import { ShutdownOrder } from '../../src/platform/process/shutdown-order.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { ProxyOptions } from '../../src/proxy/proxy-options.ts';
+import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway, START_DEADLINE_MS } from './gateway.ts';
 import { testRequestIds } from './request-ids.ts';

@@ -1,6 +1,6 @@
 import { checkEncryptionKey } from '../../keys/secrets/check-encryption-key.ts';
-import { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { SecretVault } from '../../secrets/secret-vault.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { openRecordStore } from '../stores/open-stores.ts';

@@ -1,8 +1,8 @@
 import { unreadableTokens } from '../../admins/rotate-admin-tokens.ts';
 import { checkEncryptionKey } from '../../keys/secrets/check-encryption-key.ts';
-import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { type Component, ReadinessFault } from '../../observability/readiness.ts';
 import type { Logger } from '../../platform/logger.ts';
+import type { SecretVault } from '../../secrets/secret-vault.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { failureReason } from '../../storage/failure-reason.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';

@@ -4,11 +4,11 @@ import { DesiredStateService } from '../../desired-state/desired-state-service.t
 import type { WebhookMaker } from '../../desired-state/new-managed-webhooks.ts';
 import { InvalidBody, StoreUnavailable, TollgateError } from '../../errors.ts';
 import { keyIdMaker } from '../../keys/key-id.ts';
-import { digestOfSecret } from '../../keys/secrets/secret-digest.ts';
-import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { SecretSealer } from '../../keys/secrets/stored-secret.ts';
 import { ChangeVersions } from '../../limiter/changes/change-versions.ts';
 import type { DeferrableVersions } from '../../limiter/changes/deferrable-versions.ts';
+import { digestOfSecret } from '../../secrets/secret-digest.ts';
+import type { SecretVault } from '../../secrets/secret-vault.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { RecordScope } from '../../storage/postgres/record-units.ts';
 import { faultsInFile } from '../invalid-configuration.ts';

@@ -1,8 +1,8 @@
 import { IdempotentRequests } from '../../idempotency/idempotent-requests.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
 import type { HandoverService } from '../../keys/handovers/handover-service.ts';
-import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { PeriodicTask } from '../../platform/periodic-task.ts';
+import type { SecretVault } from '../../secrets/secret-vault.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 
 /** The pause between two removals of expired responses; the longer one after failures. Milliseconds. */

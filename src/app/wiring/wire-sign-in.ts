@@ -1,4 +1,4 @@
-import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
+import type { SecretVault } from '../../secrets/secret-vault.ts';
 import { AccessTokens } from '../../sign-in/access-tokens.ts';
 import { IdentityProvider } from '../../sign-in/identity-provider.ts';
 import type { People } from '../../sign-in/people.ts';

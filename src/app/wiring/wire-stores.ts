@@ -1,8 +1,8 @@
 import { DegradationEvents } from '../../events/degradation-events.ts';
-import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { Readiness } from '../../observability/readiness.ts';
 import { ReadinessWatch } from '../../observability/readiness-watch.ts';
 import { idMaker } from '../../platform/id-maker.ts';
+import type { SecretVault } from '../../secrets/secret-vault.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { Counting } from '../stores/counting.ts';

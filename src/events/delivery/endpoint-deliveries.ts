@@ -1,7 +1,7 @@
-import { UnreadableSecret } from '../../keys/secrets/secret-vault.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
+import { UnreadableSecret } from '../../secrets/secret-vault.ts';
 import { hears } from '../event-patterns.ts';
 import { TEST_TYPE } from '../event-types.ts';
 import { openHeaders, openSecrets, type WebhookSeal } from '../sealed-webhook.ts';

@@ -3,8 +3,8 @@ import { KeyNotFound, TollgateError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
 import type { Random } from '../../platform/random.ts';
+import type { SecretVault } from '../../secrets/secret-vault.ts';
 import { isKeyId } from '../key-id.ts';
-import type { SecretVault } from '../secrets/secret-vault.ts';
 import {
   createHandoverToken,
   type Handover,

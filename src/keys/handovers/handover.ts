@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Random } from '../../platform/random.ts';
-import { randomBase62 } from '../secrets/secret-format.ts';
+import { randomBase62 } from '../../secrets/secret-format.ts';
 
 /** The longest time for which a link works. Seconds. */
 export const MAX_HANDOVER_SECONDS = 7 * 24 * 60 * 60;

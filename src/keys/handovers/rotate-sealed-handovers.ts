@@ -1,4 +1,4 @@
-import type { SecretVault } from '../secrets/secret-vault.ts';
+import type { SecretVault } from '../../secrets/secret-vault.ts';
 
 /** What a link keeps. */
 export interface SealedHandover {

@@ -1,5 +1,5 @@
+import type { SecretVault } from '../../secrets/secret-vault.ts';
 import type { SealedKeys } from './rotate-sealed-keys.ts';
-import type { SecretVault } from './secret-vault.ts';
 
 /** How many of the oldest and how many of the newest keys are tried. */
 const SAMPLE = 100;

@@ -1,5 +1,5 @@
-import { digestOfSecret } from './secret-digest.ts';
-import type { SecretVault } from './secret-vault.ts';
+import { digestOfSecret } from '../../secrets/secret-digest.ts';
+import type { RotationReport, SecretVault } from '../../secrets/secret-vault.ts';
 
 /** The part of a stored secret that depends on the encryption key. */
 export interface SealedKey {
@@ -31,16 +31,6 @@ export interface SealedKeys {
     key: SealedKey,
     by: Omit<SealedKey, 'id'> & { readonly lookup: Buffer },
   ): Promise<void>;
-}
-
-/** How many secrets were found in which state. */
-export interface RotationReport {
-  /** Sealed again by this run. */
-  rotated: number;
-  /** Sealed with the first encryption key already. */
-  current: number;
-  /** Not kept: their look-up values can't be derived again, so the encryption key they were made under must stay in the list. */
-  unkept: number;
 }
 
 const KEYS_AT_ONCE = 500;

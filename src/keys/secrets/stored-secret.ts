@@ -1,6 +1,6 @@
-import { digestOfSecret } from './secret-digest.ts';
-import { secretHint } from './secret-format.ts';
-import type { SecretVault } from './secret-vault.ts';
+import { digestOfSecret } from '../../secrets/secret-digest.ts';
+import { secretHint } from '../../secrets/secret-format.ts';
+import type { SecretVault } from '../../secrets/secret-vault.ts';
 
 /** Made by the gateway, given from outside, or known only by its SHA-256 digest. */
 export type SecretOrigin = 'generated' | 'given' | 'hashed';

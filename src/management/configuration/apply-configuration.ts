@@ -1,5 +1,3 @@
-import { missingScope, type Principal } from '../../admins/principal.ts';
-import type { Scope } from '../../admins/scopes.ts';
 import type { AppliedState, ConfigurationTerms } from '../../desired-state/desired-state-service.ts';
 import {
   type AnyStep,
@@ -11,6 +9,8 @@ import type { RevealedSecret } from '../../desired-state/new-managed-keys.ts';
 import { InvalidBody, MissingScope } from '../../errors.ts';
 import { scopesOf } from '../../events/event-patterns.ts';
 import type { PathCase } from '../../paths/path-readings.ts';
+import { missingScope, type Principal } from '../../permissions/principal.ts';
+import type { Scope } from '../../permissions/scopes.ts';
 import type { Endpoint, ResponseSchema } from '../endpoint.ts';
 import { COUNT, listOf, named, objectOf, TEXT } from '../response-schemas.ts';
 import {

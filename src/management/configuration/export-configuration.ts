@@ -1,7 +1,7 @@
-import { missingScope } from '../../admins/principal.ts';
 import type { ExportSelection } from '../../desired-state/desired-state-store.ts';
 import { type Written, writtenKey, writtenPlan, writtenWebhook } from '../../desired-state/written-state.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
+import { missingScope } from '../../permissions/principal.ts';
 import { OWNER } from '../../plans/owner-name.ts';
 import { yamlBlock, yamlEntries } from '../../platform/text/yaml-writer.ts';
 import { type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';

@@ -9,13 +9,13 @@ import {
 } from '../../errors.ts';
 import { patternFault } from '../../events/event-patterns.ts';
 import { createBodyCompiler } from '../../http/body-schema.ts';
-import { digestOfText } from '../../keys/secrets/secret-digest.ts';
 import { NO_OVERRIDES } from '../../limiter/limit-overrides.ts';
 import type { PathCase } from '../../paths/path-readings.ts';
 import { canonicalTerms } from '../../plans/canonical-terms.ts';
 import { checkPlan } from '../../plans/check-plan.ts';
 import type { NewPlan } from '../../plans/plan-service.ts';
 import { parseIsoUtc } from '../../platform/timestamps.ts';
+import { digestOfText } from '../../secrets/secret-digest.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from '../formats.ts';
 import { KEY_FIELDS, readTimelessFields } from '../keys/key-fields.ts';
 import { readTerms } from '../plans/rate-limits.ts';

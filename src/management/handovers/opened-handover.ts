@@ -1,7 +1,7 @@
-import { consumerOf, type Principal } from '../../admins/principal.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { HANDOVER_STATES } from '../../keys/handovers/handover.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
+import { consumerOf, type Principal } from '../../permissions/principal.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';

@@ -1,9 +1,9 @@
 import { type FieldFault, ImportRejected, InvalidBody, PlanNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import type { KeyToImport } from '../../keys/key-imports.ts';
-import { digestOfText } from '../../keys/secrets/secret-digest.ts';
 import type { ImportedSecret } from '../../keys/secrets/stored-secret.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { digestOfText } from '../../secrets/secret-digest.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { COUNT, listOf, named, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readFields, type WrittenKeyFields } from './key-fields.ts';

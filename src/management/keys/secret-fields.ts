@@ -1,7 +1,7 @@
 import { ADMIN_TOKEN_PREFIX } from '../../admins/admin-token.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { SECRET_DIGEST } from '../../keys/secrets/secret-digest.ts';
-import { GIVEN_SECRET, MAX_SECRET_LENGTH, MIN_SECRET_LENGTH } from '../../keys/secrets/secret-format.ts';
+import { SECRET_DIGEST } from '../../secrets/secret-digest.ts';
+import { GIVEN_SECRET, MAX_SECRET_LENGTH, MIN_SECRET_LENGTH } from '../../secrets/secret-format.ts';
 
 /** A secret that the client chooses. */
 export const SECRET = {

@@ -1,10 +1,10 @@
-import type { Principal } from '../../admins/principal.ts';
 import { TollgateError } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { Verdict, VerifiedRequest, VerifyingClient } from '../../keys/key-verifier.ts';
 import { CUSTOMER_ID, type DecidedWindow, remainingIn } from '../../limiter/request-limits.ts';
 import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../../paths/path-matcher.ts';
+import type { Principal } from '../../permissions/principal.ts';
 import { isoSeconds, isoSecondsUp } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';

@@ -1,4 +1,4 @@
-import { requiredScopes } from '../../admins/principal.ts';
+import { requiredScopes } from '../../permissions/principal.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { BODY_EXAMPLES } from './body-examples.ts';
 import { ErrorResponses } from './documented-errors.ts';

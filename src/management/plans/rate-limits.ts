@@ -1,5 +1,5 @@
-import { missingScope } from '../../admins/principal.ts';
 import { InvalidBody, MissingScope } from '../../errors.ts';
+import { missingScope } from '../../permissions/principal.ts';
 import type { Plan, PlanTerms } from '../../plans/plan.ts';
 import { NEW_PLAN_ID } from '../../plans/plan-id.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler, Response } from 'express';
-import { consumerOf } from '../../admins/principal.ts';
 import { TollgateError } from '../../errors.ts';
 import type { ParsedRequest } from '../../http/parsed-request.ts';
 import type { RequestNotes } from '../../http/with-request-id.ts';
 import type { KeyService } from '../../keys/key-service.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
+import { consumerOf } from '../../permissions/principal.ts';
 import { createEndpointApp, type EndpointAppOptions, methodFault } from '../management-app.ts';
 import { notePrincipal } from '../principal-of.ts';
 import { SELF_SERVICE_ENDPOINTS } from './self-service-endpoints.ts';

@@ -1,6 +1,6 @@
-import type { Principal } from '../../admins/principal.ts';
 import { SelfServiceNotAllowed } from '../../errors.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
+import type { Principal } from '../../permissions/principal.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { presentTotals, SHOWN_TOTALS } from '../keys/consumer-key-detail.ts';

@@ -1,6 +1,6 @@
-import type { Principal } from '../../admins/principal.ts';
-import { SCOPES } from '../../admins/scopes.ts';
 import { InvalidCursor, MissingScope, SessionNotFound } from '../../errors.ts';
+import type { Principal } from '../../permissions/principal.ts';
+import { SCOPES } from '../../permissions/scopes.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import { isSessionId, type Session } from '../../sign-in/signed-in-session.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';

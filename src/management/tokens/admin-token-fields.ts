@@ -1,7 +1,7 @@
 import type { AdminToken } from '../../admins/admin-token.ts';
 import type { AdminTokenFields } from '../../admins/admin-token-service.ts';
-import { expandScopes, PRESETS, type Preset, SCOPES, type Scope } from '../../admins/scopes.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
+import { expandScopes, PRESETS, type Preset, SCOPES, type Scope } from '../../permissions/scopes.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import { KEY_FIELDS, readExpiry } from '../keys/key-fields.ts';

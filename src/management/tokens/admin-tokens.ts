@@ -1,7 +1,7 @@
 import { isAdminTokenId } from '../../admins/admin-token.ts';
-import type { Preset, Scope } from '../../admins/scopes.ts';
 import { InvalidCursor } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
+import type { Preset, Scope } from '../../permissions/scopes.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { GRACE_SECONDS } from '../keys/rotate-key.ts';

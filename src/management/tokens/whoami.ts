@@ -1,5 +1,5 @@
-import { SCOPES } from '../../admins/scopes.ts';
 import { PATH_CASES } from '../../paths/path-readings.ts';
+import { SCOPES } from '../../permissions/scopes.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';

@@ -1,7 +1,7 @@
-import type { Principal } from '../../admins/principal.ts';
 import { AdminTokenNotFound, MissingScope, TollgateError } from '../../errors.ts';
 import { patternFault, typesHeardBy, unheardScope } from '../../events/event-patterns.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
+import type { Principal } from '../../permissions/principal.ts';
 import { type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
 import { queryParameters } from '../query-parameters.ts';
 

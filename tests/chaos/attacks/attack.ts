@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
-import { createSecret } from '../../../src/keys/secrets/secret-format.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
+import { createSecret } from '../../../src/secrets/secret-format.ts';
 
 // node tests/chaos/attacks/attack.ts <port> <ops port> <secret> <milliseconds>: everything at once that one client, one address or one key
 // can do to keep others from being served, against a gateway of this machine. Ends by itself.

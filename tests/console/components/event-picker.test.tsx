@@ -3,11 +3,11 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { cleanup, render, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { useState } from 'react';
-import { SCOPES, type Scope } from '../../../src/admins/scopes.ts';
 import { scopesOf } from '../../../src/console/pages/webhooks/event-choice.ts';
 import { EventPicker } from '../../../src/console/pages/webhooks/event-picker.tsx';
 import { scopesOf as scopesOfGateway } from '../../../src/events/event-patterns.ts';
 import { EVENT_TYPES, TEST_TYPE } from '../../../src/events/event-types.ts';
+import { SCOPES, type Scope } from '../../../src/permissions/scopes.ts';
 import { axeFaults } from './support/axe-faults.ts';
 import { SignedIn } from './support/stage.tsx';
 

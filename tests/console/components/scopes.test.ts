@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { PRESETS as PRESETS_OF_GATEWAY, SCOPES } from '../../../src/admins/scopes.ts';
 import { PRESETS, SCOPE_WORDS } from '../../../src/console/pages/tokens/scope-words.ts';
+import { PRESETS as PRESETS_OF_GATEWAY, SCOPES } from '../../../src/permissions/scopes.ts';
 
 it('the presets of the console have the scopes of those of the gateway', () => {
   const scopes = Object.entries(PRESETS).map(([name, preset]) => [name, preset.scopes]);

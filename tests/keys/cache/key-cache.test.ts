@@ -4,10 +4,10 @@ import { StoreUnavailable } from '../../../src/errors.ts';
 import { KeyCache, type KeyCacheOptions } from '../../../src/keys/cache/key-cache.ts';
 import type { KeyEntry } from '../../../src/keys/cache/key-entry.ts';
 import type { KeySnapshot } from '../../../src/keys/consumer-key.ts';
-import { createSecret } from '../../../src/keys/secrets/secret-format.ts';
 import type { ImportedSecrets } from '../../../src/keys/secrets/secret-repository.ts';
-import { SecretVault } from '../../../src/keys/secrets/secret-vault.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
+import { createSecret } from '../../../src/secrets/secret-format.ts';
+import { SecretVault } from '../../../src/secrets/secret-vault.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { until } from '../../support/until.ts';
 

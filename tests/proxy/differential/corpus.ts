@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { createSecret } from '../../../src/keys/secrets/secret-format.ts';
+import { createSecret } from '../../../src/secrets/secret-format.ts';
 
 const DIRECTORY = resolve(import.meta.dirname, '../corpus');
 /** Those with cases that wait for a timeout come first. */

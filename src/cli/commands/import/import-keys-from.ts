@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { bodyOf, type ManagementClient } from '../../../client/management-client.ts';
 import { isTag } from '../../../keys/key-tags.ts';
-import { GIVEN_SECRET, MIN_SECRET_LENGTH } from '../../../keys/secrets/secret-format.ts';
 import { systemRandom } from '../../../platform/random.ts';
+import { GIVEN_SECRET, MIN_SECRET_LENGTH } from '../../../secrets/secret-format.ts';
 import type { Session } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { Listing } from '../../output/columns.ts';

@@ -1,7 +1,7 @@
 import type { Generated, Selectable } from 'kysely';
 import type { AdminToken } from '../../../admins/admin-token.ts';
 import type { StoredAdminToken } from '../../../admins/admin-token-repository.ts';
-import type { Scope } from '../../../admins/scopes.ts';
+import type { Scope } from '../../../permissions/scopes.ts';
 
 /** The table `admin_tokens`. */
 export interface AdminTokensTable {

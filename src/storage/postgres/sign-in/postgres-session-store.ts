@@ -1,7 +1,7 @@
 import { type ExpressionBuilder, sql } from 'kysely';
-import type { Grant } from '../../../admins/scopes-map.ts';
 import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
+import type { Grant } from '../../../permissions/principal.ts';
 import type { Renewal, SessionPage, SessionStore, StoredSession } from '../../../sign-in/session-store.ts';
 import { auditedSession, type Session, sessionTarget } from '../../../sign-in/signed-in-session.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import type { Scope } from '../../../admins/scopes.ts';
+import type { Scope } from '../../../permissions/scopes.ts';
 import type { StoredSession } from '../../../sign-in/session-store.ts';
 import type { Session, SessionKind } from '../../../sign-in/signed-in-session.ts';
 

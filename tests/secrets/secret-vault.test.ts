@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { SecretVault, UnreadableSecret } from '../../src/keys/secrets/secret-vault.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { SecretVault, UnreadableSecret } from '../../src/secrets/secret-vault.ts';
 
 const OLD = Buffer.alloc(32, 1);
 const NEW = Buffer.alloc(32, 2);

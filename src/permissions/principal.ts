@@ -1,4 +1,3 @@
-import type { Actor } from '../audit/change-context.ts';
 import { SCOPES, type Scope } from './scopes.ts';
 
 /** Who makes a management request, and their permissions. */
@@ -27,6 +26,13 @@ export interface Principal {
   readonly version: number | null;
 }
 
+/** What a person or a program may do, as an identity provider says it. */
+export interface Grant {
+  readonly scopes: readonly Scope[];
+  /** Only keys with all of these tags exist for it; empty: all keys do. */
+  readonly onlyTags: readonly string[];
+}
+
 /** The principal of a root token. */
 export const ROOT: Principal = {
   type: 'root',
@@ -51,13 +57,6 @@ export function consumerOf({ id, name }: { readonly id: string; readonly name: s
     expiresAtMs: null,
     version: null,
   };
-}
-
-/** Who makes the changes of a principal. */
-export function actorOf({ type, id, name, identity }: Principal): Actor {
-  if (identity === undefined) return { type, id, name };
-  const { subject, email } = identity;
-  return { type, id: subject, name, ...(email !== null && { email }) };
 }
 
 /** The scopes that an endpoint needs: one, all of several, or null if any valid credential is enough. */

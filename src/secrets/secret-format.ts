@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { Random } from '../../platform/random.ts';
+import type { Random } from '../platform/random.ts';
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** Random bytes from this multiple of 62 on are skipped: they would make the first digits more likely. */

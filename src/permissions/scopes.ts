@@ -1,3 +1,7 @@
+// The room `permissions`: who makes a management request, and what it needs to be allowed.
+// In: the scopes, presets and tags that a credential was given, and the scope that an endpoint needs.
+// Out: a `Principal`, the same for every kind of credential, and the first scope that it lacks.
+
 /** The permissions of admin tokens. Every endpoint of the management interface names the scopes that it needs. */
 export const SCOPES = [
   'keys:read',

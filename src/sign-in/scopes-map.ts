@@ -1,12 +1,6 @@
 import { isTag } from '../keys/key-tags.ts';
-import { expandScopes, PRESETS, type Preset, SCOPES, type Scope } from './scopes.ts';
-
-/** What a person or a program may do, as an identity provider says it. */
-export interface Grant {
-  readonly scopes: readonly Scope[];
-  /** Only keys with all of these tags exist for it; empty: all keys do. */
-  readonly onlyTags: readonly string[];
-}
+import type { Grant } from '../permissions/principal.ts';
+import { expandScopes, PRESETS, type Preset, SCOPES, type Scope } from '../permissions/scopes.ts';
 
 /** What each value of a claim grants, in the order in which the map names them. */
 export type ScopesMap = ReadonlyMap<string, Grant>;

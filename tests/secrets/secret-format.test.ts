@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { systemRandom } from '../../src/platform/random.ts';
 import {
   createSecret,
   isWellFormedSecret,
   MAX_GENERATED_LENGTH,
   maskedSecret,
-} from '../../src/keys/secrets/secret-format.ts';
-import { systemRandom } from '../../src/platform/random.ts';
+} from '../../src/secrets/secret-format.ts';
 import { codePoint } from '../support/code-point.ts';
 
 const prefixes = fc.stringMatching(/^[A-Za-z][A-Za-z0-9]{0,15}$/);

@@ -1,3 +1,7 @@
+// The room `secrets`: credentials, of consumers, administrators and webhooks: their form, and what is stored of them.
+// In: the encryption keys, and a secret as its owner has it.
+// Out: new secrets, look-up values, and sealed forms that only the same encryption key opens.
+
 import {
   createCipheriv,
   createDecipheriv,
@@ -6,8 +10,7 @@ import {
   hkdfSync,
   type KeyObject,
 } from 'node:crypto';
-import type { ChainKey, ChainSecrets } from '../../audit/audit-chain.ts';
-import type { Random } from '../../platform/random.ts';
+import type { Random } from '../platform/random.ts';
 
 const CIPHER = 'aes-256-gcm';
 const FORMAT = 1;
@@ -26,6 +29,24 @@ export class UnreadableSecret extends Error {
   }
 }
 
+/** How many secrets were found in which state. */
+export interface RotationReport {
+  /** Sealed again by this run. */
+  rotated: number;
+  /** Sealed with the first encryption key already. */
+  current: number;
+  /** Not kept: their look-up values can't be derived again, so the encryption key they were made under must stay in the list. */
+  unkept: number;
+}
+
+/** What links the entries of the audit log, as its chain takes it. */
+interface AuditKeys {
+  /** That of the encryption key. */
+  readonly id: Buffer;
+  readonly entries: KeyObject;
+  readonly ends: KeyObject;
+}
+
 /** What is derived from one encryption key. */
 interface Keys {
   /** Identifies the encryption key that sealed a blob, without revealing it. */
@@ -33,7 +54,7 @@ interface Keys {
   readonly lookup: KeyObject;
   readonly digestLookup: KeyObject;
   readonly sealing: KeyObject;
-  readonly chain: ChainKey;
+  readonly chain: AuditKeys;
 }
 
 /**
@@ -45,7 +66,7 @@ interface Keys {
  * Sealed form: format byte 1, 4 bytes id of the encryption key, 12 bytes nonce, 16 bytes tag, then the secret under AES-256-GCM with the
  * consumer key's id as additional data: it can't be opened in the row of another key.
  */
-export class SecretVault implements ChainSecrets {
+export class SecretVault {
   readonly #first: Keys;
   readonly #all: readonly Keys[];
   readonly #random: Random;
@@ -61,7 +82,7 @@ export class SecretVault implements ChainSecrets {
   }
 
   /** What links the audit log: a key for each encryption key, the first one's first. */
-  get chainKeys(): readonly ChainKey[] {
+  get chainKeys(): readonly AuditKeys[] {
     return this.#all.map(({ chain }) => chain);
   }
 
