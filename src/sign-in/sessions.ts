@@ -103,13 +103,16 @@ export class Sessions {
     return session && principalOfSession(session);
   }
 
-  /** Whether a session is still there, and may still do as much. Renews it as a request does. */
-  async isUnchanged(sessionId: string, scopes: ReadonlySet<string>): Promise<boolean> {
+  /** Whether a session is still there, and may still do as much for as many keys. Renews it as a request does. */
+  async isUnchanged(
+    sessionId: string,
+    { scopes, onlyTags }: Pick<Principal, 'scopes' | 'onlyTags'>,
+  ): Promise<boolean> {
     const found = await this.#options.store.find(sessionId);
     const session = found && (await this.#present(found));
-    return (
-      session !== undefined && [...scopes].every((scope) => session.scopes.some((each) => each === scope))
-    );
+    if (session === undefined) return false;
+    const has: ReadonlySet<string> = new Set(session.scopes);
+    return has.isSupersetOf(scopes) && session.onlyTags.every((tag) => onlyTags.includes(tag));
   }
 
   /** Newest first. */

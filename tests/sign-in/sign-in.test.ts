@@ -60,7 +60,10 @@ describe('Sign-in with an identity provider', () => {
       }),
     });
     const limited = await whoami(await gateway.signIn('tom'));
-    expect(limited.body).toMatchObject({ scopes: ['keys:read', 'keys:write'], onlyTags: ['team:a'] });
+    expect(limited.body).toMatchObject({
+      scopes: ['keys:read', 'keys:write', 'webhooks:read'],
+      onlyTags: ['team:a'],
+    });
   });
 
   it('sets a cookie that only the browser itself can use, for this host and over TLS', async () => {
@@ -163,6 +166,29 @@ describe('Sign-in with an identity provider', () => {
       });
     expect((await create(browser, ['keys:read'])).status).toBe(201);
     expect((await create(await gateway.signIn('sam'), ['keys:read'])).status).toBe(403);
+  });
+
+  it('ends a stream of events with the session, and with what the person may no longer see', async () => {
+    const { provider, management } = gateway;
+    const open = async (browser: TestBrowser) => {
+      const { status, body } = await gateway.call(browser, '/tollgate/events?type=tollgate.key.*');
+      expect(status).toBe(200);
+      return body?.getReader();
+    };
+    const [ended, narrowed] = [await gateway.signIn('alice'), await gateway.signIn('tom')];
+    const streams = [await open(ended), await open(narrowed)];
+    const method = 'DELETE';
+    expect((await gateway.call(ended, '/tollgate/session/current', { method })).status).toBe(200);
+    provider.people.set('tom', { groups: ['team b'] });
+    management.clock.advance(5 * MINUTE_MS);
+    const body = { name: 'that neither may hear of', tags: ['team:a'] };
+    await management.send('post', '/consumer-api-key/create', body).expect(201);
+    for (const stream of streams) {
+      let text = '';
+      for (let chunk = await stream?.read(); chunk?.value; chunk = await stream?.read())
+        text += Buffer.from(chunk.value);
+      expect(text).not.toContain('tollgate.key.created');
+    }
   });
 
   describe('renewal', () => {

@@ -18,7 +18,8 @@ const MAP = parseScopesMap(
   JSON.stringify({
     admins: ['all'],
     support: ['support'],
-    'team a': { scopes: ['keys:read', 'keys:write'], onlyTags: ['team:a'] },
+    'team a': { scopes: ['keys:read', 'keys:write', 'webhooks:read'], onlyTags: ['team:a'] },
+    'team b': { scopes: ['keys:read', 'keys:write', 'webhooks:read'], onlyTags: ['team:b'] },
   }),
 );
 

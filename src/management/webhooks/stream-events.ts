@@ -64,11 +64,12 @@ function sequenceOf(text: string | undefined): number | undefined {
  * be presented again, and a person whose session has ended must sign in again.
  */
 async function isUnchanged(
-  { type, id, version, scopes, expiresAtMs }: Principal,
+  principal: Principal,
   { tokens, sessions, clock }: Pick<ManagementServices, 'tokens' | 'sessions' | 'clock'>,
 ): Promise<boolean> {
+  const { type, id, version, expiresAtMs } = principal;
   if (expiresAtMs !== null && expiresAtMs <= clock.nowMs()) return false;
-  if (type === 'person' && id !== null) return sessions?.isUnchanged(id, scopes) ?? false;
+  if (type === 'person' && id !== null) return sessions?.isUnchanged(id, principal) ?? false;
   if (version === null || id === null) return true;
   try {
     return (await tokens.get(id, { onlyTags: [] })).version === version;
