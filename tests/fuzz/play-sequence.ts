@@ -22,8 +22,8 @@ const PATIENCE_MS = 100;
 const POLITE_PATIENCE_MS = 30_000;
 /** Longer than any of the gateway's own deadlines, on a machine that has other things to do. Milliseconds. */
 const GIVE_UP_MS = 8000;
-/** How often the requests afterwards are tried. */
-const PROBES = 5;
+/** How often the requests afterwards are tried: beside much else, some deadline of each passed five times in a row. */
+const PROBES = 50;
 /** The gateway's deadline passed: before the backend had the request, too, which the gateway puts down to its stores. */
 const LATE = /: (?:408 in|504 in|no response in|503 in.*"store_unavailable")/;
 
