@@ -119,6 +119,25 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     because: 'A query for no keys finds none; the line saves it.',
   },
   {
+    file: 'src/limiter/guards/rejection-cache.ts',
+    before: 'return isExceeded === window.isExceeded ? window : { ...window, isExceeded };',
+    after: 'return false ? window : { ...window, isExceeded };',
+    because: 'A copy with the same fields; the condition saves making it.',
+  },
+  {
+    file: 'src/limiter/in-process/window-table.ts',
+    before: 'for (let looked = 0; looked < SWEPT_PER_INSERT; looked += 1) {',
+    after: 'for (let looked = 0; looked < SWEPT_PER_INSERT; looked -= 1) {',
+    because:
+      'It then looks at all entries at once, up to the last one, and removes the same; only the time differs.',
+  },
+  {
+    file: 'src/storage/redis/decisions/decision-messages.ts',
+    before: 'argumentsByList.set(limits, made);',
+    after: ';',
+    because: 'The words are then made again for each call, from the same limits.',
+  },
+  {
     file: 'src/storage/postgres/audit/postgres-audit-log.ts',
     before: 'const now = report.isValid ? ends : await endsOf(this.#db).executeTakeFirstOrThrow();',
     after: 'const now = false ? ends : await endsOf(this.#db).executeTakeFirstOrThrow();',

@@ -138,6 +138,7 @@ describe('the failure mode', () => {
       expect(ask({ quota: quota(13, 'hour') })).toMatchObject({ kind: 'allowed', remaining: 0 });
       expect(ask({ quota: quota(9, 'hour') }).kind).toBe('limited');
       expect(ask({ quota: quota(9, 'day') })).toMatchObject({ kind: 'allowed', remaining: 2 });
+      expect(ask({ quota: quota(9, 'day') })).toMatchObject({ kind: 'allowed', remaining: 1 });
     });
 
     it('remembers at most 100 000 keys, and forgets the oldest', () => {

@@ -234,6 +234,14 @@ describe('local rejections', () => {
       expect(inner.asked).toBe(3);
     });
 
+    it('are not repeated to a request that costs nothing, even in a window that is beyond its limit', () => {
+      const { inner, ask } = setUp();
+      inner.response = decision('limited', [HOURLY, 12]);
+      ask(request([HOURLY]));
+      ask(request([HOURLY], { cost: 0 }));
+      expect(inner.asked).toBe(2);
+    });
+
     it('are forgotten when their key is within its limits again', () => {
       const { clock, inner, limiter, ask } = setUp();
       ask();

@@ -1,6 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotCounted } from '../../../../src/limiter/not-counted.ts';
-import { DecisionCalls } from '../../../../src/storage/redis/decisions/decision-calls.ts';
+import {
+  CALL_DURATION_BOUNDS_MS,
+  CallDurations,
+  DecisionCalls,
+} from '../../../../src/storage/redis/decisions/decision-calls.ts';
 import { hashSlotOf } from '../../../../src/storage/redis/decisions/hash-slot.ts';
 import { type DecisionRoutes, ServerClock } from '../../../../src/storage/redis/decisions/server-routing.ts';
 import type { LuaScript } from '../../../../src/storage/redis/lua-script.ts';
@@ -16,7 +20,11 @@ function setUp() {
     aheadMs: SERVER_AHEAD_MS,
     deadlines: [] as number[],
     counted: 0,
-    failure: undefined as Error | undefined,
+    /** What it says to its next calls, in place of deciding them. */
+    failures: [] as Error[],
+    isCluster: false,
+    /** How far its clock is set forward before each call. */
+    setForwardMs: 0,
   };
   const nowMs = () => clock.monotonicMs() + server.aheadMs;
   time.learn(nowMs(), clock.monotonicMs(), clock.monotonicMs());
@@ -28,7 +36,9 @@ function setUp() {
   };
   const routes: DecisionRoutes = {
     routeOf: () => route,
-    redirected: undefined,
+    get redirected() {
+      return server.isCluster ? route : undefined;
+    },
     suspect: () => {},
     areReady: true,
     ping: async () => {},
@@ -42,7 +52,9 @@ function setUp() {
     ) => {
       const deadline = Number(words?.split(' ')[0]);
       server.deadlines.push(deadline);
-      if (server.failure !== undefined) replied(server.failure);
+      server.aheadMs += server.setForwardMs;
+      const failure = server.failures.shift();
+      if (failure !== undefined) replied(failure);
       else if (nowMs() >= deadline) replied(null, `${nowMs()} 4`);
       else {
         server.counted += 1;
@@ -77,6 +89,13 @@ describe('a call of the decision script', () => {
     expect(server.deadlines).toHaveLength(3);
   });
 
+  it('is given up, uncounted, when the clock of the server was set forward once more', async () => {
+    const { server, ask } = setUp();
+    server.setForwardMs = 5000;
+    expect((await ask()).error).toBeInstanceOf(NotCounted);
+    expect([server.counted, server.deadlines.length]).toEqual([0, 2]);
+  });
+
   it('learns with the next response that the clock was set back', async () => {
     const { clock, server, ask } = setUp();
     server.aheadMs -= 5000;
@@ -96,12 +115,52 @@ describe('a call of the decision script', () => {
 
   it('is not counted when the server rejects it; after a broken connection it may be', async () => {
     const { server, ask } = setUp();
-    server.failure = Object.assign(new Error('OOM command not allowed'), { name: 'ReplyError' });
+    server.failures.push(replyError('OOM command not allowed'));
     expect((await ask()).error).toBeInstanceOf(NotCounted);
-    server.failure = new Error('Connection is closed.');
+    server.failures.push(new Error('Connection is closed.'));
     expect((await ask()).error).not.toBeInstanceOf(NotCounted);
   });
+
+  it('follows one redirection of a cluster, and is not counted after a second one', async () => {
+    const { server, ask } = setUp();
+    server.isCluster = true;
+    const moved = replyError('MOVED 3999 127.0.0.1:6381');
+    server.failures.push(moved);
+    expect((await ask()).reply[0]).toBe(1);
+    expect([server.counted, server.deadlines.length]).toEqual([1, 2]);
+    server.failures.push(moved, moved);
+    expect((await ask()).error).toBeInstanceOf(NotCounted);
+    expect([server.counted, server.deadlines.length]).toEqual([1, 4]);
+  });
+
+  it('is sent again while the servers of a cluster do not agree, but not after another rejection', async () => {
+    const { server, ask } = setUp();
+    server.isCluster = true;
+    const sentAround = new Error('Too many Cluster redirections. Last error: MOVED');
+    server.failures.push(sentAround, sentAround);
+    expect((await ask()).reply[0]).toBe(1);
+    expect([server.counted, server.deadlines.length]).toEqual([1, 3]);
+    server.failures.push(replyError('OOM command not allowed'));
+    expect((await ask()).error).toBeInstanceOf(NotCounted);
+    expect(server.deadlines).toHaveLength(4);
+  });
 });
+
+describe('the durations of calls', () => {
+  it('are counted in the first bucket that holds them, and added up', () => {
+    const durations = new CallDurations();
+    const [first = 0, second = 0] = CALL_DURATION_BOUNDS_MS;
+    const last = CALL_DURATION_BOUNDS_MS.length;
+    for (const tookMs of [first, second, second, 1_000_000]) durations.add(tookMs);
+    expect(durations.count).toBe(4);
+    expect(durations.sumMs).toBe(first + 2 * second + 1_000_000);
+    expect([0, 1, last].map((index) => durations.buckets[index])).toEqual([1, 2, 1]);
+  });
+});
+
+function replyError(message: string): Error {
+  return Object.assign(new Error(message), { name: 'ReplyError' });
+}
 
 describe('the slot of a key', () => {
   it.each([
