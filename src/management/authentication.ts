@@ -18,7 +18,7 @@ export interface Credentials {
   /** All of them are valid. Each is token68 (RFC 9110 11.2) of at least 32 characters. */
   readonly rootTokens: readonly string[];
   readonly adminTokens: Pick<TokenAuthenticator, 'authenticate'>;
-  /** Undefined: nobody signs in with an identity provider. */
+  /** Undefined: no identity provider is set. */
   readonly people?: Pick<People, 'sessions' | 'accessTokens' | 'publicOrigin'> | undefined;
   /** Whether a root token may be used in a browser. */
   readonly rootTokenSignIn: 'on' | 'off';

@@ -45,7 +45,7 @@ export interface ManagementServices {
   readonly usage: UsageReader;
   readonly series: Pick<UsageSeries, 'read' | 'readKey'>;
   readonly tokens: AdminTokenService;
-  /** Undefined if nobody can sign in with an identity provider. */
+  /** Undefined if no identity provider is set. */
   readonly sessions: Pick<Sessions, 'list' | 'count' | 'end' | 'isUnchanged'> | undefined;
   readonly jobs: BulkJobs;
   readonly webhooks: WebhookService;

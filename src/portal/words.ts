@@ -21,7 +21,7 @@ export const WORDS = {
     send: 'Send it with each request:',
     dead: {
       used: (instant: string) =>
-        `This link was used at ${instant}. It shows the secret only once. If that was not you, somebody else has the secret: tell the sender at once, so that they give the key a new one.`,
+        `This link was used at ${instant}. It shows the secret only once. If that was not you, someone else has the secret: tell the sender at once, so that they give the key a new one.`,
       revoked: 'The sender has revoked this link. Ask them for another one if you still need it.',
       expired: (instant: string) => `This link expired at ${instant}. Ask the sender for another one.`,
       key_deleted: 'The API key of this link was deleted. Ask the sender what to use in its place.',

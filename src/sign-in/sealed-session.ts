@@ -1,7 +1,7 @@
 import type { SecretVault } from '../secrets/secret-vault.ts';
 import type { SessionStore, StoredSession } from './session-store.ts';
 
-/** Tokens of the identity provider, with which it is asked again what a person may do. */
+/** Tokens of the identity provider, with which the gateway asks again what a person may do. */
 export interface ProviderTokens {
   /** Null: the provider has given none. */
   readonly refreshToken: string | null;

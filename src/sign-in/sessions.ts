@@ -42,9 +42,9 @@ export interface OpenedSession {
   readonly secret: string;
 }
 
-/** How often the provider is asked again what a person may do. */
+/** How often the gateway asks the provider again what a person may do. */
 const RENEW_EVERY_MS = 300_000;
-/** When it is asked again if it did not respond. */
+/** When it asks again if the provider did not respond. */
 const RETRY_MS = 30_000;
 /** As with admin tokens. A group is a client. */
 const LOOK_UPS = { maxRunning: 4, maxWaiting: 4096, maxWaitingPerGroup: 256 };

@@ -50,7 +50,7 @@ type Ticket = { readonly expiresAtMs: number; readonly returnTo: string | null }
 
 /**
  * Signs people in. Nothing is stored before the provider has confirmed who they are: an attempt is kept, encrypted, by the browser or the
- * command that began it, so that any replica can finish it and nobody else can. Every method rejects with `SignInFailure`.
+ * command that began it, so that any replica can finish it and no other client can. Every method rejects with `SignInFailure`.
  */
 export class SignIn {
   readonly #options: SignInOptions;

@@ -19,7 +19,7 @@ export interface Session extends Grant {
   /** Milliseconds since 1970. */
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
-  /** When the provider is asked again what the person may do. */
+  /** When the gateway asks the provider again what the person may do. */
   readonly renewAtMs: number;
   /** To five minutes. */
   readonly lastUsedAtMs: number;

@@ -41,7 +41,7 @@ export class SigningKeys {
     return this.#remote.reload();
   }
 
-  /** Nobody waits for it: the known keys are good until it is done. */
+  /** No request waits for it: the known keys are good until it is done. */
   #refresh(nowMs: number): void {
     this.#fetchAtMs = nowMs + MAX_AGE_MS;
     this.#remote.reload().catch(() => {

@@ -9,7 +9,7 @@ const TITLES: Readonly<Record<PolicyName, string>> = {
   home: 'one home region',
   fixed: 'fixed shares',
   borrowing: 'shares with borrowing',
-  gossip: 'counts told every 100 ms',
+  gossip: 'counts sent every 100 ms',
 };
 const COLOURS: Readonly<Record<PolicyName, string>> = {
   home: '#d97706',

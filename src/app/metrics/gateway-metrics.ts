@@ -28,7 +28,7 @@ export interface MeasuredParts {
   readonly usage: Usage;
   readonly changes: Pick<RecordChangePaths, 'waiting'>;
   readonly proxy: ProxiedSide;
-  /** Undefined: nobody signs in with an identity provider. */
+  /** Undefined: no identity provider is set. */
   readonly people: Pick<People, 'signIn'> | undefined;
   readonly delivering: WiredEvents['delivering'];
   readonly clock: Clock;

@@ -42,7 +42,7 @@ const noteHolder: RequestHandler = (_req, res, next) => {
   next();
 };
 
-/** GET and HEAD show the page, whoever sends them: a preview of a chat program uses nothing up. */
+/** GET and HEAD show the page, whatever sends them: a preview of a chat program uses nothing up. */
 function pagesOf(directory: string): RequestHandler {
   const page = createBuiltPage({ directory, name: 'handover', operation: HANDOVER_PAGE_OPERATION });
   const endpoints = HOLDER_ENDPOINTS.map(({ path }) => path.slice(HANDOVER_PATH.length));

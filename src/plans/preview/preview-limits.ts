@@ -9,7 +9,7 @@ export const PREVIEW_HOURS = 28 * 24;
 /**
  * How good the figure of a limit is:
  * - `hours`: from the requests of each hour, added up over the window.
- * - `at-least`: windows do not begin and end with the hours and days that are compared: at least so many.
+ * - `at-least`: windows do not begin and end with the hours and days that are compared: at least that many.
  * - `unknown`: the hours do not say which requests the limit applies to.
  */
 export const PREVIEW_QUALITIES = ['hours', 'at-least', 'unknown'] as const;

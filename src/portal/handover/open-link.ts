@@ -16,7 +16,7 @@ export type RevealedLink =
   | { readonly kind: 'gone' }
   | LinkFault;
 
-/** A failure. `broken`: the response did not arrive, so that nobody knows what the gateway has done. */
+/** A failure. `broken`: the response did not arrive, so that it is unknown what the gateway has done. */
 interface LinkFault {
   readonly kind: 'unknown' | 'too_many' | 'away' | 'broken';
   readonly requestId: string | null;

@@ -4,7 +4,7 @@ import type { KeyEvent, KeyOutbox } from '../../../events/threshold-events.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { appendEvents, isHeardByWebhook } from './outbox.ts';
 
-/** An event whose writing failed, and was written all the same, is looked for among so many of the last events. */
+/** An event may have been written although its write failed: it is looked for among this many of the last events. */
 const LOOKED_BACK = 100_000;
 
 /** The outbox in Postgres, for events about keys. */

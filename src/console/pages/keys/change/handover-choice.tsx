@@ -27,7 +27,7 @@ export function HandoverChoice({ draft, onChange }: HandoverChoiceProps) {
     <>
       <Field
         label="Hand the secret over"
-        hint="A link shows the secret once, to whoever opens it first. You never see the secret."
+        hint="A link shows the secret once, to the person who opens it first. You never see the secret."
       >
         {(control) => (
           <Select
