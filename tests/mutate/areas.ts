@@ -72,6 +72,7 @@ export const AREAS: readonly Area[] = [
     files: ['src/keys/cache/*.ts', 'src/proxy/steps/authenticate.ts', 'src/keys/key-restrictions.ts'],
     tests: [
       'tests/keys/cache',
+      'tests/proxy/judged-copies',
       'tests/proxy/keys-and-limits',
       'tests/proxy/allowed-addresses',
       'tests/proxy/allowed-origins',

@@ -119,6 +119,19 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     because: 'A query for no keys finds none; the line saves it.',
   },
   {
+    file: 'src/keys/cache/key-cache.ts',
+    before: 'let isReading = false;',
+    after: 'let isReading = true;',
+    because: 'The read that begins at once sets it before anything looks at it.',
+  },
+  {
+    file: 'src/keys/cache/key-entries.ts',
+    before:
+      'if (this.#entries.peek(digest)?.snapshot.keyId !== snapshot.keyId) this.#entries.delete(digest);',
+    after: 'if (true) this.#entries.delete(digest);',
+    because: 'The same entry of the key is then removed and added; the condition saves that.',
+  },
+  {
     file: 'src/limiter/guards/rejection-cache.ts',
     before: 'return isExceeded === window.isExceeded ? window : { ...window, isExceeded };',
     after: 'return false ? window : { ...window, isExceeded };',

@@ -104,4 +104,11 @@ describe('the origins that some key allows', () => {
     respond = async () => {};
     expect(await find('https://a.example.org')).toBe(true);
   });
+
+  it('are no longer known once no key allows them', async () => {
+    await find(PAGE);
+    entries.delete(PAGE);
+    clock.advance(1000);
+    expect([await find(PAGE), origins.knows(PAGE)]).toEqual([false, false]);
+  });
 });
