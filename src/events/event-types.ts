@@ -55,6 +55,12 @@ const CHANGE = {
   ),
 };
 
+/** What was used, in sums. */
+const USED = {
+  ...{ requests: COUNT, successful: COUNT, failed: COUNT, rateLimited: COUNT },
+  units: { ...COUNT, description: 'What the allowed requests cost together.' },
+  ...{ bytesIn: COUNT, bytesOut: COUNT },
+};
 /** A key that expires. */
 const EXPIRY = dataOf({ expiresAt: INSTANT, name: TEXT, externalId: TEXT_OR_NULL, tags: TEXTS });
 const DEGRADATION = dataOf({
@@ -146,9 +152,13 @@ export const EVENT_TYPES = {
     scope: 'usage:read',
     data: dataOf({
       ...{ consumerApiKeyId: TEXT, from: INSTANT, to: INSTANT },
-      ...{ requests: COUNT, successful: COUNT, failed: COUNT, rateLimited: COUNT },
-      units: { ...COUNT, description: 'What the allowed requests cost together.' },
-      ...{ bytesIn: COUNT, bytesOut: COUNT },
+      ...USED,
+      byCustomer: {
+        description:
+          'The 100 customers with most requests, those with most first, and "__other__" for the rest: their sums are those of the key.',
+        type: 'array',
+        items: dataOf({ customerId: TEXT, ...USED }),
+      },
     }),
   },
   'tollgate.gateway.degraded': {

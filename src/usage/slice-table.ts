@@ -4,6 +4,7 @@ import {
   addUnder,
   emptySlice,
   HOURS_A_DAY,
+  onlyHourOf,
   type RecordedUsage,
   type UniformUsage,
   type UsageSlice,
@@ -23,13 +24,23 @@ export const NO_CAPS: NameCaps = {
   customers: Number.POSITIVE_INFINITY,
 };
 
-/** Slices that are added up: one for each key, day and plan, with the names in the order in which they first came. */
+/**
+ * How many hours of a key's day have slices of their own. Only in these is known what each customer used in which hour; counts of further
+ * hours, as in a long outage of a store, share a slice, so that its memory is bounded.
+ */
+export const HOURS_APART = 4;
+
+/** Slices that are added up, of a key, day and plan each, with the names in the order in which they first came. */
 export class SliceTable {
   readonly caps: NameCaps;
+  readonly #hoursApart: number;
   readonly #slices = new Map<string, UsageSlice>();
+  /** Hours with slices of their own, by key, day and plan. */
+  readonly #apart = new Map<string, number>();
 
-  constructor(caps: NameCaps) {
+  constructor(caps: NameCaps, hoursApart = HOURS_APART) {
     this.caps = caps;
+    this.#hoursApart = hoursApart;
   }
 
   get slices(): readonly UsageSlice[] {
@@ -38,7 +49,8 @@ export class SliceTable {
 
   add(added: RecordedUsage): void {
     const day = 'counts' in added ? Math.floor(added.hour / HOURS_A_DAY) : added.day;
-    const slice = this.sliceOf(`${added.keyId}\t${day}\t${added.planId}`, added.lastUsedAtS);
+    const hour = 'counts' in added ? added.hour : onlyHourOf(added);
+    const slice = this.sliceOf(`${added.keyId}\t${day}\t${added.planId}`, hour, added.lastUsedAtS);
     if ('counts' in added) {
       this.addUniform(slice, added);
       return;
@@ -60,15 +72,27 @@ export class SliceTable {
     addCapped(slice.customers, customerId, counts, this.caps.customers);
   }
 
-  /** The slice of an id, which is the key, the day and the plan separated by tabs. Callers add to the slice within the caps. */
-  sliceOf(id: string, lastUsedAtS: number): UsageSlice {
-    let slice = this.#slices.get(id);
+  /**
+   * The slice of an id, which is the key, the day and the plan separated by tabs, for counts of one hour or, if that is undefined, of
+   * several. Callers add to the slice within the caps.
+   */
+  sliceOf(id: string, hour: number | undefined, lastUsedAtS: number): UsageSlice {
+    const name = hour === undefined || !this.#isApart(id, hour) ? id : `${id}\t${hour}`;
+    let slice = this.#slices.get(name);
     if (slice === undefined) {
       const [keyId = '', day, planId = ''] = id.split('\t');
       slice = emptySlice(keyId, Number(day), planId);
-      this.#slices.set(id, slice);
+      this.#slices.set(name, slice);
     }
     slice.lastUsedAtS = Math.max(slice.lastUsedAtS, lastUsedAtS);
     return slice;
+  }
+
+  #isApart(id: string, hour: number): boolean {
+    if (this.#slices.has(`${id}\t${hour}`)) return true;
+    const hours = this.#apart.get(id) ?? 0;
+    if (hours >= this.#hoursApart) return false;
+    this.#apart.set(id, hours + 1);
+    return true;
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../platform/clock.ts';
 import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './cap-names.ts';
 import { shardOf } from './shards.ts';
+import { HOURS_APART } from './slice-table.ts';
 import { customerName, endpointName } from './usage-names.ts';
 import {
   addCounts,
@@ -53,7 +54,7 @@ const HOUR_MS = 3_600_000;
 /** Most names of all keys together, about 400 bytes each. The number of keys needs no bound: only existing keys are recorded. */
 const MAX_NAMES = 50_000;
 /** Most slices of one key. If a store is unavailable for days, or plans change meanwhile, further usage goes into the last slice. */
-const MAX_SLICES = 4;
+const MAX_SLICES = 8;
 
 /** What a buffer needs. */
 export interface UsageBufferOptions {
@@ -99,7 +100,7 @@ export class UsageBuffer implements UsageRecorder {
       known.lastUsedAtS = nowS;
       return;
     }
-    const slice = this.#sliceOf(known, Math.floor(hour / HOURS_A_DAY), request);
+    const slice = this.#sliceOf(known, hour, request);
     slice.lastUsedAtS = nowS;
     addCounts(slice.hours.get(hour) ?? openHour(slice, hour), added);
     addCounts(slice.endpoints.get(request.endpoint) ?? this.#endpoint(slice, request.endpoint), added);
@@ -162,10 +163,21 @@ export class UsageBuffer implements UsageRecorder {
     return added;
   }
 
-  #sliceOf(known: UniformUsage | UsageSlice[], day: number, { keyId, planId }: CompletedRequest): UsageSlice {
+  #sliceOf(
+    known: UniformUsage | UsageSlice[],
+    hour: number,
+    { keyId, planId }: CompletedRequest,
+  ): UsageSlice {
     const slices = Array.isArray(known) ? known : [sliceOfUniform(known)];
     if (slices !== known) this.#keys.set(keyId, slices);
-    for (const slice of slices) if (slice.day === day && slice.planId === planId) return slice;
+    const day = Math.floor(hour / HOURS_A_DAY);
+    let ofDay: UsageSlice | undefined;
+    for (const slice of slices) {
+      if (slice.day !== day || slice.planId !== planId) continue;
+      if (slice.hours.has(hour)) return slice;
+      ofDay = slice;
+    }
+    if (ofDay !== undefined && slices.length >= HOURS_APART) return ofDay;
     const last = slices.at(-1);
     if (last !== undefined && slices.length >= MAX_SLICES) return last;
     const slice = emptySlice(keyId, day, planId);

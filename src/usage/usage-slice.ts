@@ -27,8 +27,8 @@ export interface Counts {
 }
 
 /**
- * The usage of one key on one day of UTC under one plan. The hours, the endpoints and the customers each sum to the same totals. Maps,
- * because clients choose the names; they keep the order in which the names came.
+ * The usage of one key on one day of UTC under one plan, most often of one hour. The hours, the endpoints and the customers each sum to the
+ * same totals. Maps, because clients choose the names; they keep the order in which the names came.
  */
 export interface UsageSlice {
   readonly keyId: string;
@@ -124,6 +124,13 @@ export function addCapped(
 ): void {
   const hasRoom = list.has(name) || list.size - (list.has(OTHER) ? 1 : 0) < cap;
   addUnder(list, hasRoom ? name : OTHER, added);
+}
+
+/** The hour of a slice; undefined if it has several. */
+export function onlyHourOf({ hours }: UsageSlice): number | undefined {
+  if (hours.size !== 1) return undefined;
+  const [hour] = hours.keys();
+  return hour;
 }
 
 /** The sum over all requests. */

@@ -81,6 +81,9 @@ async function newKey(fields: Parameters<typeof sampleKey>[0] = {}): Promise<str
   return key.id;
 }
 
+/** The customer who sent so many requests at once. */
+const customerOf = (requests: number): string => `customer-${requests % 3}`;
+
 /** Usage of a key, as a batch of the flusher. */
 async function use(
   keyId: string,
@@ -94,16 +97,42 @@ async function use(
       successful: requests - 1,
       rateLimited: 1,
       units: unitsOfRequest * requests,
+      ...{ bytesIn: 5, bytesOut: 7 },
     };
     return {
       ...{ keyId, day: Math.floor(Number(hour) / 24), planId: '', lastUsedAtS: 0 },
-      hours: new Map([[Number(hour), { ...counts, bytesIn: 5, bytesOut: 7 }]]),
-      ...{ endpoints: new Map([['/', counts]]), customers: new Map([['c', counts]]) },
+      hours: new Map([[Number(hour), counts]]),
+      ...{ endpoints: new Map([['/', counts]]), customers: new Map([[customerOf(requests), counts]]) },
     };
   });
   lastBatch += 1;
   const batch = { shard: 3, source: 'test', id: lastBatch, slices, writers: new Map() };
   expect(await history.apply(batch)).toEqual({ kind: 'applied' });
+}
+
+interface UsageData {
+  readonly consumerApiKeyId: string;
+  readonly byCustomer: readonly { readonly customerId: string; readonly requests: number }[];
+}
+
+/** Requests by key and customer over all events, in order. */
+function requestsByCustomer(events: readonly UsageData[]): readonly (readonly [string, number])[] {
+  const sums = new Map<string, number>();
+  for (const { consumerApiKeyId, byCustomer } of events) {
+    for (const { customerId, requests } of byCustomer) {
+      const name = `${consumerApiKeyId} ${customerId}`;
+      sums.set(name, (sums.get(name) ?? 0) + requests);
+    }
+  }
+  return [...sums].toSorted();
+}
+
+/** The same of usage over time. */
+async function customersOverTime(keyIds: readonly string[]): Promise<readonly (readonly [string, number])[]> {
+  const { rows } = await sql<{ name: string; requests: number }>`
+    SELECT key_id || ' ' || name AS name, sum(requests)::bigint AS requests FROM usage_customer_days
+    WHERE key_id = ANY (${keyIds}::text[]) GROUP BY 1`.execute(store.records.db);
+  return rows.map(({ name, requests }) => [name, requests] as const).toSorted();
 }
 
 const dataOf = ({ data }: OutboxEvent) => JSON.parse(data);
@@ -126,6 +155,16 @@ describe('the usage of an hour', () => {
       consumerApiKeyId: keyId,
       ...{ from: '2026-01-31T23:00:00Z', to: '2026-02-01T00:00:00Z' },
       ...{ requests: 10, successful: 8, failed: 2, rateLimited: 2, units: 30, bytesIn: 10, bytesOut: 14 },
+      byCustomer: [
+        {
+          ...{ customerId: 'customer-0', requests: 6, successful: 5, failed: 1, rateLimited: 1, units: 18 },
+          ...{ bytesIn: 5, bytesOut: 7 },
+        },
+        {
+          ...{ customerId: 'customer-1', requests: 4, successful: 3, failed: 1, rateLimited: 1, units: 12 },
+          ...{ bytesIn: 5, bytesOut: 7 },
+        },
+      ],
     });
     const cloudEvent = HTTP.toEvent({
       headers: { 'content-type': 'application/cloudevents+json' },
@@ -229,6 +268,7 @@ describe('the usage of an hour', () => {
           SELECT key_id || ' ' || to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS name,
             sum(requests)::bigint AS requests, sum(bytes_out)::bigint AS bytes_out
           FROM usage_hours WHERE key_id = ANY (${keyIds}::text[]) GROUP BY 1`.execute(db);
+        expect(requestsByCustomer(events)).toEqual(await customersOverTime(keyIds));
         const sum = (list: typeof events, field: 'requests' | 'bytesOut' | 'units'): number =>
           list.reduce((total, event) => total + event[field], 0);
         expect(
@@ -246,6 +286,41 @@ describe('the usage of an hour', () => {
       }),
       { numRuns: 8 },
     );
+  });
+
+  it('names the hundred busiest customers, and the rest in one sum with what is known of no customer', async () => {
+    await hear('tollgate.usage.hour');
+    const keyId = await newKey();
+    const one = (requests: number) => ({ ...noCounts(), requests, successful: requests, units: requests });
+    const hour = HOUR + 4000;
+    const slice = { keyId, day: Math.floor(hour / 24), planId: '', lastUsedAtS: 0, endpoints: new Map() };
+    // More customers than a key has room for, all in one hour, and then counts of which no hour is known.
+    const customers = new Map(Array.from({ length: 1100 }, (_, n) => [`c${n}`, one(1 + (n % 1000))]));
+    const all = [...customers.values()].reduce((sum, { requests }) => sum + requests, 0);
+    const slices = [
+      { ...slice, hours: new Map([[hour, one(all)]]), customers },
+      {
+        ...slice,
+        hours: new Map([
+          [hour, one(7)],
+          [hour + 1, one(5)],
+        ]),
+        customers: new Map([['c0', one(12)]]),
+      },
+    ];
+    lastBatch += 1;
+    await history.apply({ shard: 3, source: 'test', id: lastBatch, slices, writers: new Map() });
+    await timedUntil(hour + 2).run();
+    const events = (await newEvents('tollgate.usage.')).map(dataOf);
+    expect(events.map(({ requests }) => requests)).toEqual([all + 7, 5]);
+    const [{ byCustomer }, later] = events;
+    expect(byCustomer).toHaveLength(101);
+    expect(byCustomer[0]).toMatchObject({ customerId: 'c999', requests: 1000 });
+    const named = Array.from({ length: 100 }, (_, n) => 1000 - n).reduce((sum, n) => sum + n, 0);
+    expect(byCustomer[100]).toMatchObject({ customerId: '__other__', requests: all + 7 - named });
+    expect(later.byCustomer).toMatchObject([{ customerId: '__other__', requests: 5 }]);
+    const { rows } = await sql`SELECT FROM usage_unsent_customers`.execute(store.records.db);
+    expect(rows).toEqual([]);
   });
 
   it('is made page by page for more keys than a page has', async () => {

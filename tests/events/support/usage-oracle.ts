@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import { TimedEvents } from '../../../src/events/timed/timed-events.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
@@ -40,8 +41,12 @@ export async function usageOverTime(db: RecordsDatabase): Promise<ReadonlyMap<st
   );
 }
 
-/** The sums over events of usage, each id counted once. */
+/** The sums over events of usage, each id counted once. Throws if the customers of an event have other sums than its key. */
 export function usageInEvents(events: readonly UsageEvent[]): ReadonlyMap<string, UsageSum> {
+  for (const { id, data } of events) {
+    if (!isDeepStrictEqual(sumOf(data.byCustomer), sumOf([data])))
+      throw new Error(`the customers of ${id} are not those of its key: ${JSON.stringify(data)}`);
+  }
   const once = new Map(events.map((event) => [event.id, event.data]));
   const byKey = Map.groupBy(once.values(), ({ consumerApiKeyId }) => consumerApiKeyId);
   return new Map([...byKey].map(([keyId, data]) => [keyId, sumOf(data)]));
@@ -50,7 +55,7 @@ export function usageInEvents(events: readonly UsageEvent[]): ReadonlyMap<string
 /** What the oracle reads of an event of usage. */
 export interface UsageEvent {
   readonly id: string;
-  readonly data: UsageSum & { readonly consumerApiKeyId: string };
+  readonly data: UsageSum & { readonly consumerApiKeyId: string; readonly byCustomer: readonly UsageSum[] };
 }
 
 function sumOf(parts: readonly Partial<UsageSum>[]): UsageSum {

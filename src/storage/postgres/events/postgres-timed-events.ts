@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import type { OutboxEvent } from '../../../events/outbox-event.ts';
 import type { ExpiringKey, ExpiryNotice } from '../../../events/timed/expiry-events.ts';
 import type { Listeners, TimedEventStore } from '../../../events/timed/timed-events.ts';
-import type { UnsentUsage } from '../../../events/timed/usage-hour-events.ts';
+import { MOST_CUSTOMERS, type UnsentUsage } from '../../../events/timed/usage-hour-events.ts';
+import { OTHER } from '../../../usage/cap-names.ts';
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { appendEvents, IS_HEARD } from './outbox.ts';
@@ -33,6 +34,8 @@ interface UsageRow {
   readonly units: number;
   readonly bytes_in: number;
   readonly bytes_out: number;
+  /** Null: none is known. */
+  readonly customers: UnsentUsage['customers'] | null;
 }
 
 /** The sources of timed events in Postgres. By the clock of the database: those of replicas may differ. */
@@ -110,14 +113,22 @@ export class PostgresTimedEvents implements TimedEventStore {
   }
 
   async forgetUsage(): Promise<void> {
-    let removed: bigint | undefined;
+    let removed: number | undefined;
     do {
       // Each statement looks again whether usage is heard: a webhook may have been made or enabled since.
-      ({ numAffectedRows: removed } = await sql`
-        DELETE FROM usage_unsent WHERE ctid IN (
-          SELECT usage_unsent.ctid FROM usage_unsent, audit_log_ends WHERE NOT ${IS_USAGE_HEARD}
-          LIMIT ${REMOVED_AT_ONCE} FOR UPDATE OF usage_unsent SKIP LOCKED)`.execute(this.#db));
-    } while (removed === BigInt(REMOVED_AT_ONCE));
+      const { rows } = await sql<{ removed: number }>`
+        WITH gone AS (
+          DELETE FROM usage_unsent WHERE ctid IN (
+            SELECT usage_unsent.ctid FROM usage_unsent, audit_log_ends WHERE NOT ${IS_USAGE_HEARD}
+            LIMIT ${REMOVED_AT_ONCE} FOR UPDATE OF usage_unsent SKIP LOCKED)
+          RETURNING hour, key_id
+        ), customers AS (
+          DELETE FROM usage_unsent_customers USING gone
+          WHERE usage_unsent_customers.hour = gone.hour AND usage_unsent_customers.key_id = gone.key_id
+        )
+        SELECT count(*)::int AS removed FROM gone`.execute(this.#db);
+      removed = rows[0]?.removed;
+    } while (removed === REMOVED_AT_ONCE);
   }
 
   /** Runs work in a transaction, unless another replica does. Resolves with false then. */
@@ -158,10 +169,23 @@ async function takeUnsent(trx: RecordsDatabase, lastHour: Date): Promise<readonl
     ), taken AS (
       DELETE FROM usage_unsent USING page
       WHERE usage_unsent.hour = page.hour AND usage_unsent.key_id = page.key_id RETURNING usage_unsent.*
+    ), customers AS (
+      DELETE FROM usage_unsent_customers USING page
+      WHERE usage_unsent_customers.hour = page.hour AND usage_unsent_customers.key_id = page.key_id
+      RETURNING usage_unsent_customers.*
+    ), ranked AS (
+      SELECT *, row_number() OVER (PARTITION BY hour, key_id ORDER BY requests DESC, customer_id) AS rank
+      FROM customers WHERE customer_id <> ${OTHER}
+    ), busiest AS (
+      SELECT hour, key_id, json_agg(json_build_object(
+        'customerId', customer_id, 'requests', requests, 'successful', successful, 'rateLimited', rate_limited,
+        'units', units, 'bytesIn', bytes_in, 'bytesOut', bytes_out) ORDER BY rank) AS customers
+      FROM ranked WHERE rank <= ${MOST_CUSTOMERS} GROUP BY hour, key_id
     )
-    SELECT taken.*, coalesce(consumer_keys.external_id, deleted_keys.external_id) AS external_id,
+    SELECT taken.*, busiest.customers, coalesce(consumer_keys.external_id, deleted_keys.external_id) AS external_id,
       coalesce(consumer_keys.tags, deleted_keys.tags, '{}') AS tags
-    FROM taken LEFT JOIN consumer_keys ON consumer_keys.id = key_id LEFT JOIN deleted_keys ON deleted_keys.id = key_id
+    FROM taken LEFT JOIN busiest USING (hour, key_id)
+      LEFT JOIN consumer_keys ON consumer_keys.id = key_id LEFT JOIN deleted_keys ON deleted_keys.id = key_id
     ORDER BY hour, key_id`.execute(trx);
   return rows;
 }
@@ -172,6 +196,7 @@ function unsentOf(row: UsageRow, passed: { readonly hourMs: number; readonly key
   return {
     ...{ keyId: row.key_id, hourMs, externalId: row.external_id, tags: row.tags },
     ...{ requests, successful, rateLimited, units, bytesIn: row.bytes_in, bytesOut: row.bytes_out },
+    customers: row.customers ?? [],
     isLate: !isAfter(hourMs, row.key_id, passed),
   };
 }

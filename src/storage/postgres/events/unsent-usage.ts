@@ -1,5 +1,5 @@
-import { sql } from 'kysely';
-import { addUnder, type Counts, type UsageSlice } from '../../../usage/usage-slice.ts';
+import { type RawBuilder, sql } from 'kysely';
+import { addUnder, type Counts, onlyHourOf, type UsageSlice } from '../../../usage/usage-slice.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { textArray } from '../usage/text-array.ts';
 
@@ -19,34 +19,79 @@ const HOUR_MS = 3_600_000;
 /** A sum is exact in JSON up to here, and two of them fit into the column: a backend that reports huge costs must not hold up usage. */
 const MOST = Number.MAX_SAFE_INTEGER;
 
-/** Adds usage of keys, in the transaction that adds it to their hours, to what the next events say. */
+/** The usage of a key, in slices of which most have one hour. */
+interface HourlyUsage {
+  readonly keyId: string;
+  readonly hourly: readonly UsageSlice[];
+}
+
+/** The customers of a slice, by the names under which they are kept. */
+export type CustomersOf = (slice: UsageSlice) => ReadonlyMap<string, Counts>;
+
+/**
+ * Adds usage of keys, in the transaction that adds it to their hours, to what the next events say. Of a slice with several hours no customer
+ * is known by hour: events have its usage in their sums only.
+ */
 export async function addUnsent(
   db: RecordsDatabase,
-  keys: readonly { readonly keyId: string; readonly slices: readonly UsageSlice[] }[],
+  keys: readonly HourlyUsage[],
+  customersOf: CustomersOf,
 ): Promise<void> {
-  const hours: string[] = [];
-  const keyIds: string[] = [];
-  const counts: Readonly<Counts>[] = [];
-  for (const { keyId, slices } of keys) {
-    // Plans do not matter: a statement must not change a row twice.
-    const byHour = new Map<number, Counts>();
-    for (const slice of slices) for (const [hour, added] of slice.hours) addUnder(byHour, hour, added);
-    for (const [hour, sum] of byHour) {
-      hours.push(new Date(hour * HOUR_MS).toISOString());
-      keyIds.push(keyId);
-      counts.push(sum);
+  const hours = new SumsByKey(['hour', 'key_id']);
+  const customers = new SumsByKey(['hour', 'key_id', 'customer_id']);
+  for (const { keyId, hourly } of keys) {
+    for (const slice of hourly) {
+      for (const [hour, counts] of slice.hours) hours.add(counts, startOf(hour), keyId);
+      const hour = onlyHourOf(slice);
+      if (hour === undefined) continue;
+      for (const [name, counts] of customersOf(slice)) customers.add(counts, startOf(hour), keyId, name);
     }
   }
+  await addTo(db, 'usage_unsent', hours);
+  await addTo(db, 'usage_unsent_customers', customers);
+}
+
+function startOf(hour: number): string {
+  return new Date(hour * HOUR_MS).toISOString();
+}
+
+/** Counts by a primary key: a statement must not change a row twice. Plans do not matter. */
+class SumsByKey {
+  readonly columns: readonly string[];
+  readonly #sums = new Map<string, Counts>();
+
+  constructor(columns: readonly string[]) {
+    this.columns = columns;
+  }
+
+  /** No part of a key has a tab. */
+  add(counts: Readonly<Counts>, ...key: readonly string[]): void {
+    addUnder(this.#sums, key.join('\t'), counts);
+  }
+
+  /** An array for each column of the key, and then for each of the counts. */
+  get arrays(): readonly RawBuilder<unknown>[] {
+    const keys = [...this.#sums.keys()].map((key) => key.split('\t'));
+    const counts = [...this.#sums.values()];
+    return [
+      ...this.columns.map((_, index) => sql`${textArray(keys.map((key) => key[index] ?? ''))}::text[]`),
+      ...Object.values(COLUMNS).map(
+        (name) => sql`${`{${counts.map((each) => Math.min(each[name], MOST)).join(',')}}`}::bigint[]`,
+      ),
+    ];
+  }
+}
+
+/** In the order of the primary key: transactions may wait for each other, but never deadlock. */
+async function addTo(db: RecordsDatabase, table: string, sums: SumsByKey): Promise<void> {
+  const key = sql.raw(sums.columns.join(', '));
   const names = Object.keys(COLUMNS);
-  const values = Object.values(COLUMNS).map(
-    (name) => sql`${`{${counts.map((each) => Math.min(each[name], MOST)).join(',')}}`}::bigint[]`,
-  );
-  // In the order of the primary key: transactions may wait for each other, but never deadlock.
+  const listed = sql.raw(names.join(', '));
   await sql`
-    INSERT INTO usage_unsent AS stored (hour, key_id, ${sql.raw(names.join(', '))})
-    SELECT * FROM unnest(${textArray(hours)}::timestamptz[], ${textArray(keyIds)}::text[], ${sql.join(values)})
-      AS added (hour, key_id) ORDER BY hour, key_id
-    ON CONFLICT (hour, key_id) DO UPDATE
+    INSERT INTO ${sql.table(table)} AS stored (${key}, ${listed})
+    SELECT hour::timestamptz, ${sql.raw(sums.columns.slice(1).join(', '))}, ${listed} FROM unnest(${sql.join(sums.arrays)})
+      AS added (${key}, ${listed}) ORDER BY ${key}
+    ON CONFLICT (${key}) DO UPDATE
     SET ${sql.raw(names.map((name) => `${name} = least(stored.${name} + excluded.${name}, ${MOST})`).join(', '))}`.execute(
     db,
   );

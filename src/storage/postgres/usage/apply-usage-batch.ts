@@ -3,9 +3,16 @@ import type { UsageBatch } from '../../../usage/live-usage.ts';
 import { NO_CAPS, SliceTable } from '../../../usage/slice-table.ts';
 import type { ApplyOutcome } from '../../../usage/usage-history.ts';
 import { addCounts, noCounts, type UsageSlice } from '../../../usage/usage-slice.ts';
-import { addUnsent, IS_USAGE_HEARD } from '../events/unsent-usage.ts';
+import { addUnsent, type CustomersOf, IS_USAGE_HEARD } from '../events/unsent-usage.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { type KeyAddition, type NameDays, nameRows, nameRowsOfDeleted } from './name-rows.ts';
+import {
+  type KeyAddition,
+  type NameDays,
+  type NamedRows,
+  nameRows,
+  nameRowsOfDeleted,
+  placed,
+} from './name-rows.ts';
 import { textArray } from './text-array.ts';
 import { ADD_TOTALS, addOverTime, addRows, totalsArrays, UsageRows } from './usage-rows.ts';
 
@@ -38,12 +45,12 @@ export async function applyUsageBatch(
   const claim = await claimId(db, batch);
   if ('lastId' in claim) return { kind: claim.lastId === batch.id ? 'applied_before' : 'outdated' };
   const keys = [...Map.groupBy(batch.slices, ({ keyId }) => keyId)]
-    .map(([keyId, slices]) => ({ keyId, slices: addedUp(slices) }))
+    .map(([keyId, hourly]) => ({ keyId, slices: addedUp(hourly), hourly }))
     .toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1));
   for (const chunk of chunksOf(keys)) {
     requireHeld();
-    await addKeys(db, chunk);
-    if (claim.isHeard) await addUnsent(db, chunk);
+    const customersOf = await addKeys(db, chunk);
+    if (claim.isHeard) await addUnsent(db, chunk, customersOf);
   }
   requireHeld();
   return { kind: 'applied' };
@@ -84,14 +91,14 @@ async function claimId(
 /** One slice for each day and plan: a statement must not change a row twice. */
 function addedUp(slices: readonly UsageSlice[]): readonly UsageSlice[] {
   if (slices.length === 1) return slices;
-  const table = new SliceTable(NO_CAPS);
+  const table = new SliceTable(NO_CAPS, 0);
   for (const slice of slices) table.add(slice);
   return table.slices;
 }
 
 /** Splits the keys, in their order, into chunks that share statements. */
-function* chunksOf(keys: readonly KeyAddition[]): Generator<readonly KeyAddition[]> {
-  let chunk: KeyAddition[] = [];
+function* chunksOf<Key extends KeyAddition>(keys: readonly Key[]): Generator<readonly Key[]> {
+  let chunk: Key[] = [];
   let names = 0;
   for (const key of keys) {
     const namesOfKey = key.slices.reduce(
@@ -109,23 +116,35 @@ function* chunksOf(keys: readonly KeyAddition[]): Generator<readonly KeyAddition
   if (chunk.length > 0) yield chunk;
 }
 
-async function addKeys(db: RecordsDatabase, keys: readonly KeyAddition[]): Promise<void> {
+/** Resolves with the customers of a slice by the names under which they are kept. */
+async function addKeys(db: RecordsDatabase, keys: readonly KeyAddition[]): Promise<CustomersOf> {
   const sizes = await addTotals(db, keys);
   const present = keys.filter(({ keyId }) => sizes.has(keyId));
   const rowsBy = <Days extends NameDays>(days: Days, list: 'endpoints' | 'customers') =>
     nameRows(db, days, { keys: present, sizeOf: (keyId) => sizes.get(keyId)?.[list] ?? 0 });
   const endpoints = await rowsBy('usage_endpoint_days', 'endpoints');
   const customers = await rowsBy('usage_customer_days', 'customers');
-  if (present.length > 0) await addRows(db, { hours: hourRows(present), endpoints, customers });
+  if (present.length > 0)
+    await addRows(db, { hours: hourRows(present), endpoints: endpoints.rows, customers: customers.rows });
   const deleted = keys.filter(({ keyId }) => !sizes.has(keyId));
-  if (deleted.length > 0) await addDeletedKeys(db, deleted);
+  const ofDeleted = deleted.length > 0 ? await addDeletedKeys(db, deleted) : undefined;
+  return (slice) => {
+    const { placesOf } = ofDeleted === undefined || sizes.has(slice.keyId) ? customers : ofDeleted;
+    const places = placesOf(slice);
+    return places === undefined ? slice.customers : placed(slice.customers, places);
+  };
 }
 
-/** Adds the usage of deleted keys, to the usage over time only. */
-async function addDeletedKeys(db: RecordsDatabase, keys: readonly KeyAddition[]): Promise<void> {
+/** Adds the usage of deleted keys, to the usage over time only. Resolves with the rows of their customers. */
+async function addDeletedKeys(
+  db: RecordsDatabase,
+  keys: readonly KeyAddition[],
+): Promise<NamedRows<'usage_customer_days'>> {
   await addOverTime(db, hourRows(keys));
-  await addOverTime(db, await nameRowsOfDeleted(db, 'usage_endpoint_days', keys));
-  await addOverTime(db, await nameRowsOfDeleted(db, 'usage_customer_days', keys));
+  await addOverTime(db, (await nameRowsOfDeleted(db, 'usage_endpoint_days', keys)).rows);
+  const customers = await nameRowsOfDeleted(db, 'usage_customer_days', keys);
+  await addOverTime(db, customers.rows);
+  return customers;
 }
 
 /** Adds to the totals of existing keys, which can't be deleted until the transaction ends. Resolves with the lengths of their lists. */

@@ -15,7 +15,7 @@ const LISTS = {
 export type NameDays = keyof typeof LISTS;
 
 /** For each name of a key, the name under which it is kept: itself or `__other__`. */
-type Places = ReadonlyMap<string, string>;
+export type Places = ReadonlyMap<string, string>;
 
 /** What is to be added to one key: at most one slice for each day and plan. */
 export interface KeyAddition {
@@ -30,18 +30,25 @@ export interface NameAdditions {
   readonly sizeOf: (keyId: string) => number;
 }
 
+/** Rows by day and name. */
+export interface NamedRows<Days extends NameDays> {
+  readonly rows: UsageRows<Days>;
+  /** The names under which those of a slice are kept; undefined: under themselves. */
+  readonly placesOf: (slice: Pick<UsageSlice, 'keyId' | 'day'>) => Places | undefined;
+}
+
 /** The rows of several keys by day and endpoint or customer. Names without room in a key's list are summed under `__other__`. */
 export async function nameRows<Days extends NameDays>(
   db: RecordsDatabase,
   days: Days,
   { keys, sizeOf }: NameAdditions,
-): Promise<UsageRows<Days>> {
+): Promise<NamedRows<Days>> {
   const places = await findPlaces(db, days, { keys, sizeOf });
   const rows = new NameRows(days);
   for (const { keyId, slices } of keys) {
     for (const slice of slices) rows.add(slice, places.get(keyId));
   }
-  return rows.rows;
+  return { rows: rows.rows, placesOf: ({ keyId }) => places.get(keyId) };
 }
 
 /** The same for deleted keys, whose lists were deleted with them: each of their days has room for as many names as a list. */
@@ -49,18 +56,20 @@ export async function nameRowsOfDeleted<Days extends NameDays>(
   db: RecordsDatabase,
   days: Days,
   keys: readonly KeyAddition[],
-): Promise<UsageRows<Days>> {
+): Promise<NamedRows<Days>> {
   const { list, cap } = LISTS[days];
   const slices = keys.flatMap((key) => key.slices);
   const known = await findNamesOfDays(db, days, slices);
   const rows = new NameRows(days);
+  const placesOfDays = new Map<string, Places>();
   for (const [keyDay, ofDay] of Map.groupBy(slices, keyDayOf)) {
     const names = known.get(keyDay) ?? new Set();
     const added = new Set(ofDay.flatMap((slice) => [...slice[list].keys()]));
     const places = capNames(added, (name) => names.has(name), cap - names.size);
+    placesOfDays.set(keyDay, places);
     for (const slice of ofDay) rows.add(slice, places);
   }
-  return rows.rows;
+  return { rows: rows.rows, placesOf: (slice) => placesOfDays.get(keyDayOf(slice)) };
 }
 
 /** Makes rows of slices. */
@@ -87,17 +96,18 @@ class NameRows<Days extends NameDays> {
   }
 }
 
-function placed(counted: ReadonlyMap<string, Counts>, places: Places): ReadonlyMap<string, Counts> {
+/** Counts by the names under which they are kept. */
+export function placed(counted: ReadonlyMap<string, Counts>, places: Places): ReadonlyMap<string, Counts> {
   const kept = new Map<string, Counts>();
   for (const [name, counts] of counted) addUnder(kept, places.get(name) ?? name, counts);
   return kept;
 }
 
-function dateOf({ day }: UsageSlice): string {
+function dateOf({ day }: Pick<UsageSlice, 'day'>): string {
   return new Date(day * 86_400_000).toISOString().slice(0, 10);
 }
 
-function keyDayOf(slice: UsageSlice): string {
+function keyDayOf(slice: Pick<UsageSlice, 'keyId' | 'day'>): string {
   return `${slice.keyId} ${dateOf(slice)}`;
 }
 

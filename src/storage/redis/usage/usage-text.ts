@@ -85,19 +85,30 @@ function* addTexts(table: SliceTable, texts: readonly string[]): Generator<void>
 function addHead(table: SliceTable, text: string, from: number, end: number): UsageSlice {
   const afterId = text.indexOf('\t', text.indexOf('\t', text.indexOf('\t', from) + 1) + 1);
   const lastUsedAtS = new Numbers(text, afterId + 1).next();
-  const slice = table.sliceOf(text.slice(from, afterId), lastUsedAtS);
+  const id = text.slice(from, afterId);
   const afterLastUse = text.indexOf('\t', afterId + 1);
-  if (afterLastUse === -1 || afterLastUse > end) return slice;
+  if (afterLastUse === -1 || afterLastUse > end)
+    return table.sliceOf(id, onlyHourAfter(text, end), lastUsedAtS);
+  const hour = new Numbers(text, afterLastUse + 1).next();
+  const slice = table.sliceOf(id, hour, lastUsedAtS);
   const afterHour = text.indexOf('\t', afterLastUse + 1);
   const afterCounts = text.indexOf('\t', afterHour + 1);
   const afterEndpoint = text.indexOf('\t', afterCounts + 1);
   table.addUniform(slice, {
-    hour: new Numbers(text, afterLastUse + 1).next(),
+    hour,
     counts: new Numbers(text, afterHour + 1).counts(),
     endpoint: text.slice(afterCounts + 1, afterEndpoint),
     customerId: text.slice(afterEndpoint + 1, end),
   });
   return slice;
+}
+
+/** The hour of the "h" line at `newline`; undefined if another one follows, or there is none. */
+function onlyHourAfter(text: string, newline: number): number | undefined {
+  if (text[newline + 1] !== 'h') return undefined;
+  const next = text.indexOf('\n', newline + 1);
+  if (next !== -1 && text[next + 1] === 'h') return undefined;
+  return new Numbers(text, text.indexOf('\t', newline) + 1).next();
 }
 
 // Positional parameters, as in `addHead`: an object for each line would be garbage by the thousand.
