@@ -36,8 +36,12 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
     load: async () => (await import('./commands/doctor.ts')).declareDoctor,
   },
   login: {
-    summary: 'Keep the address and the token of a gateway as a context',
-    load: async () => (await import('./commands/contexts.ts')).declareLogin,
+    summary: 'Keep a gateway and a token or a session for it as a context',
+    load: async () => (await import('./commands/login.ts')).declareLogin,
+  },
+  logout: {
+    summary: 'Remove a context, and end the session that it holds',
+    load: async () => (await import('./commands/login.ts')).declareLogout,
   },
   context: {
     summary: 'List the contexts, or choose the one to use',

@@ -59,6 +59,9 @@ export interface DeviceAuthorization {
   readonly intervalS: number;
 }
 
+/** The person has not signed in yet; with `slow_down` the command must ask less often (RFC 8628, section 3.5). */
+export type DeviceWait = 'pending' | 'slow_down';
+
 /** The configuration of the client, and the keys that sign. */
 interface Discovered {
   readonly config: client.Configuration;
@@ -143,15 +146,16 @@ export class IdentityProvider {
     };
   }
 
-  /** Asks once; undefined while the person has not signed in yet. */
-  async redeemDevice(deviceCode: string): Promise<Identity | undefined> {
+  /** Asks once. */
+  async redeemDevice(deviceCode: string): Promise<Identity | DeviceWait> {
     const { config, keys } = await this.#discover();
     try {
       const parameters = { device_code: deviceCode };
       const response = await client.genericGrantRequest(config, DEVICE_GRANT, parameters);
       return await this.#identityIn(response, { config, keys });
     } catch (error) {
-      if (error instanceof client.ResponseBodyError && PENDING.has(error.error)) return undefined;
+      const wait = error instanceof client.ResponseBodyError ? WAITS.get(error.error) : undefined;
+      if (wait !== undefined) return wait;
       throw providerFailure(error);
     }
   }
@@ -248,7 +252,10 @@ export class IdentityProvider {
 }
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-const PENDING: ReadonlySet<string> = new Set(['authorization_pending', 'slow_down']);
+const WAITS: ReadonlyMap<string, DeviceWait> = new Map([
+  ['authorization_pending', 'pending'],
+  ['slow_down', 'slow_down'],
+]);
 /** OpenID Connect Core 2: at most 255 ASCII characters. */
 const SUBJECT = /^[\x21-\x7e]{1,255}$/;
 

@@ -8,7 +8,13 @@ import type { Clock } from '../platform/clock.ts';
 import { ConcurrencyLimit } from '../platform/concurrency/concurrency-limit.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
-import type { Attempt, DeviceAuthorization, Identity, IdentityProvider } from './identity-provider.ts';
+import type {
+  Attempt,
+  DeviceAuthorization,
+  DeviceWait,
+  Identity,
+  IdentityProvider,
+} from './identity-provider.ts';
 import type { OpenedSession, Sessions } from './sessions.ts';
 import { SIGN_IN_OUTCOMES, SignInFailure, type SignInOutcome } from './sign-in-failure.ts';
 import type { SessionKind } from './signed-in-session.ts';
@@ -110,13 +116,12 @@ export class SignIn {
     });
   }
 
-  /** Undefined while the person has not signed in yet. */
-  finishDevice(ticket: string, context: AttemptContext): Promise<OpenedSession | undefined> {
+  finishDevice(ticket: string, context: AttemptContext): Promise<OpenedSession | DeviceWait> {
     return this.#observed(context, async () => {
       const opened = this.#open('command', ticket);
       if (!('deviceCode' in opened)) throw new SignInFailure('not_started');
       const identity = await this.#call(() => this.#options.provider.redeemDevice(opened.deviceCode));
-      return identity && this.#session(identity, 'command', context);
+      return typeof identity === 'string' ? identity : this.#session(identity, 'command', context);
     });
   }
 

@@ -10,6 +10,7 @@ declare module 'oidc-provider' {
   // biome-ignore lint/style/noDefaultExport: the package has one.
   export default class Provider {
     constructor(issuer: string, configuration: Readonly<Record<string, unknown>>);
+    use(middleware: (ctx: { body: unknown; path: string }, next: () => Promise<void>) => Promise<void>): void;
     callback(): (req: IncomingMessage, res: ServerResponse) => void;
     interactionFinished(req: IncomingMessage, res: ServerResponse, result: object): Promise<void>;
     readonly Grant: new (

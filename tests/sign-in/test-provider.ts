@@ -154,6 +154,7 @@ export class TestProvider {
           },
         }),
     );
+    this.#provider.use(askOften);
   }
 
   async #grant({ oidc }: GrantContext): Promise<unknown> {
@@ -175,6 +176,12 @@ interface GrantContext {
 }
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+
+/** The seconds between two questions of who waits for another device: by default five, for which tests would have to wait. */
+const askOften: Parameters<Provider['use']>[0] = async (ctx, next) => {
+  await next();
+  if (ctx.path === '/device/auth') ctx.body = { ...(ctx.body as object), interval: 0.05 };
+};
 
 /** Pages without anything but the form. */
 const DEVICE_PAGES = {
@@ -241,6 +248,23 @@ export class TestBrowser {
       if (stop(at)) return { url: at, response };
     }
     throw new Error(`too many redirects, at last to ${at}`);
+  }
+
+  /** Opens a page and sends the forms that it and those after it have, until there is none. Resolves with the last text. */
+  async submitForms(url: string): Promise<string> {
+    let { url: at, response } = await this.open(url);
+    for (let forms = 0; forms < 5; forms += 1) {
+      const page = await response.text();
+      const [, action] = /<form[^>]* action="([^"]+)"/.exec(page) ?? [];
+      if (action === undefined) return page;
+      const fields = [...page.matchAll(/<input[^>]* name="(\w+)" value="([^"]*)"/g)];
+      const body = new URLSearchParams(fields.map(([, name = '', value = '']) => [name, value]));
+      const sent = await this.request(new URL(action, at).href, { method: 'POST', body });
+      const location = sent.headers.get('Location');
+      if (location === null) response = sent;
+      else ({ url: at, response } = await this.open(new URL(location, at).href));
+    }
+    throw new Error(`too many forms, at last at ${at}`);
   }
 
   #keep(origin: string, line: string): void {

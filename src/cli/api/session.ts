@@ -6,6 +6,7 @@ import { wholeNumber } from '../option-values.ts';
 import { Output, type OutputOptions, writesData } from '../output/output.ts';
 import type { Terminal } from '../terminal.ts';
 import { type ConnectionOptions, readConnection } from './choose-gateway.ts';
+import type { Context } from './contexts-file.ts';
 
 /** The tools of a command that uses the management interface. */
 export interface Session {
@@ -66,8 +67,22 @@ export function openSession(options: SessionOptions, terminal: Terminal): Sessio
     client: createManagementClient({
       ...connection,
       headers: { 'user-agent': 'tollgate', ...reasonHeader(options.reason) },
-      fetch: notingDelays(retryingFetchOf(options, output), output),
+      fetch: endingWith(connection, notingDelays(retryingFetchOf(options, output), output)),
     }),
+  };
+}
+
+/** Says how to go on where the session of a person has ended: its secret can't be used any more. */
+function endingWith(
+  { url, token }: Context,
+  send: (request: Request) => Promise<Response>,
+): (request: Request) => Promise<Response> {
+  if (!token.startsWith('tgs_')) return send;
+  return async (request) => {
+    const response = await send(request);
+    if (response.status === 401)
+      throw new CommandFault('credentials', `Your session has ended: run tollgate login ${url} --sso`);
+    return response;
   };
 }
 

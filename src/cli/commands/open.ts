@@ -1,15 +1,7 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { type ConnectionOptions, gatewayUrl } from '../api/choose-gateway.ts';
+import { openInBrowser } from '../api/open-in-browser.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
-
-/** The command of each system that opens an address in the user's browser. */
-const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
-  darwin: ['open'],
-  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
-  linux: ['xdg-open'],
-};
 
 interface OpenOptions extends ConnectionOptions {
   readonly print?: boolean;
@@ -28,10 +20,7 @@ export const declareOpen: Declare = (command, terminal) =>
       const address = `${gatewayUrl(options, terminal)}/tollgate/console`;
       terminal.stdout.write(`${address}\n`);
       if (options.print) return;
-      const [program = 'xdg-open', ...args] = OPENERS[process.platform] ?? [];
-      const child = spawn(program, [...args, address], { stdio: 'ignore', detached: true });
-      await once(child, 'spawn').catch(() => {
-        throw new CommandFault('fault', `There is no ${program} here: open the address yourself.`);
-      });
-      child.unref();
+      const missing = await openInBrowser(address);
+      if (missing !== undefined)
+        throw new CommandFault('fault', `There is no ${missing} here: open the address yourself.`);
     });

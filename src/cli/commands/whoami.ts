@@ -22,11 +22,12 @@ const SELF: Listing<Self> = {
   columns: [
     { name: 'name', toCell: ({ name }) => name },
     { name: 'type', toCell: ({ type }) => type },
-    { name: 'id', toCell: ({ adminTokenId }) => adminTokenId },
+    { name: 'id', toCell: ({ adminTokenId, sessionId }) => adminTokenId ?? sessionId },
+    { name: 'email', toCell: ({ email }) => email },
     { name: 'scopes', toCell: ({ scopes }) => scopes.join(' ') },
     { name: 'only tags', toCell: ({ onlyTags }) => onlyTags.join(' ') },
     { name: 'expires', toCell: ({ expiresAt }) => expiresAt },
     { name: 'version', toCell: ({ version }) => version },
   ],
-  idOf: ({ adminTokenId, type }) => adminTokenId ?? type,
+  idOf: ({ adminTokenId, sessionId, type }) => adminTokenId ?? sessionId ?? type,
 };

@@ -125,7 +125,9 @@ function finishCommand({ people: { signIn }, trustedProxies }: SignInAppOptions)
         ? signIn.finishDevice(ticket, context)
         : signIn.finish('command', { ticket, query }, context),
     );
-    res.json(opened === undefined ? { state: 'pending' } : { state: 'signed_in', ...presentOpened(opened) });
+    res.json(
+      typeof opened === 'string' ? { state: opened } : { state: 'signed_in', ...presentOpened(opened) },
+    );
   };
 }
 

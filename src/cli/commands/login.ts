@@ -1,0 +1,91 @@
+import { bodyOf, createManagementClient } from '../../client/management-client.ts';
+import { ManagementFault } from '../../client/management-fault.ts';
+import { askSecret } from '../api/ask-secret.ts';
+import { checkedUrl, tokenOfFile } from '../api/choose-gateway.ts';
+import { type Context, contextsFile, readContexts, writeContexts } from '../api/contexts-file.ts';
+import { signInAtProvider } from '../api/sign-in-at-provider.ts';
+import { CommandFault } from '../command-fault.ts';
+import type { Declare } from '../declare.ts';
+import type { Terminal } from '../terminal.ts';
+
+interface LoginOptions {
+  readonly name: string;
+  readonly tokenFile?: string;
+  readonly sso?: boolean;
+  readonly browser: boolean;
+}
+
+export const declareLogin: Declare = (command, terminal) =>
+  void command
+    .description(
+      "Checks the token of a gateway and keeps both as a context, in a file that only you can read. The token is prompted for, or comes from standard input, from --token-file or from TOLLGATE_TOKEN: never from an argument, which other users of the machine could see. With --sso you sign in with the company's identity provider instead, and the context holds a session, of 8 hours unless the gateway has another limit.",
+    )
+    .argument('<url>', 'address of the management interface')
+    .option('--name <name>', 'name of the context', 'default')
+    .option('--token-file <path>', 'file with the token')
+    .option('--sso', "sign in with the gateway's identity provider")
+    .option('--no-browser', 'with --sso: start no browser')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  tollgate login http://localhost:8080\n  tollgate login https://gateway.example.com:8081 --name production --token-file ~/token\n  tollgate login https://gateway-admin.example.com --sso',
+    )
+    .action(async (url: string, options: LoginOptions) => login(checkedUrl(url), options, terminal));
+
+async function login(url: string, options: LoginOptions, terminal: Terminal): Promise<void> {
+  const { name, sso, tokenFile, browser } = options;
+  if (sso && tokenFile !== undefined)
+    throw new CommandFault('usage', 'A login is either with --sso or with a token.');
+  const opened = sso ? await signInAtProvider({ url, opensBrowser: browser }, terminal) : undefined;
+  const token = opened?.secret ?? (await tokenFor(url, options, terminal));
+  const call = createManagementClient({ url, token }).GET('/tollgate/whoami');
+  const { scopes } = await bodyOf(call);
+  // The token must not be kept for another server that responds to any path.
+  if (!Array.isArray(scopes)) throw new ManagementFault((await call).response, undefined);
+  const file = contextsFile(terminal);
+  const { contexts } = readContexts(file);
+  const before = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+  writeContexts(file, { current: name, contexts: { ...contexts, [name]: { url, token } } });
+  if (opened !== undefined)
+    terminal.stderr.write(`You are signed in as ${opened.name} until ${opened.expiresAt}.\n`);
+  terminal.stderr.write(`Context ${name} is ${url}, with ${scopes.length} scopes. It is kept in ${file}.\n`);
+  const { protocol, hostname } = new URL(url);
+  if (protocol === 'http:' && !/^(localhost|127\..*|\[::1\])$/.test(hostname))
+    terminal.stderr.write('The address is not https: who can read the traffic can read the token.\n');
+  if (before !== undefined) await endSession(before).catch(() => {});
+}
+
+async function tokenFor(url: string, { tokenFile }: LoginOptions, terminal: Terminal): Promise<string> {
+  if (tokenFile !== undefined) return tokenOfFile(tokenFile);
+  return terminal.environment.TOLLGATE_TOKEN || askSecret(`Token for ${url}: `, terminal);
+}
+
+export const declareLogout: Declare = (command, terminal) =>
+  void command
+    .description(
+      'Removes a context. A session of --sso ends at the gateway; a token stays valid, and may be in use elsewhere.',
+    )
+    .option('--name <name>', 'name of the context', 'default')
+    .addHelpText('after', '\nExample:\n  tollgate logout --name production')
+    .action(async ({ name }: { readonly name: string }) => {
+      const file = contextsFile(terminal);
+      const { current, contexts } = readContexts(file);
+      if (!Object.hasOwn(contexts, name))
+        throw new CommandFault(
+          'notFound',
+          `There is no context ${name}: tollgate context list shows those that are.`,
+        );
+      const { [name]: removed, ...others } = contexts;
+      if (removed !== undefined) await endSession(removed);
+      writeContexts(file, { current: current === name ? undefined : current, contexts: others });
+      terminal.stderr.write(`Context ${name} is removed.\n`);
+    });
+
+/** Ends the session that a context holds, if it holds one. One that has ended before is no fault. */
+async function endSession({ url, token }: Context): Promise<void> {
+  if (!token.startsWith('tgs_')) return;
+  const params = { path: { sessionId: 'current' } };
+  const call = createManagementClient({ url, token }).DELETE('/tollgate/session/{sessionId}', { params });
+  const { response, error } = await call;
+  if (!response.ok && response.status !== 401 && response.status !== 404)
+    throw new ManagementFault(response, error);
+}

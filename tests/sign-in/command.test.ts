@@ -1,0 +1,203 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { runCommand } from '../../src/cli/run-command.ts';
+import { runInProcess } from '../cli/support/run-in-process.ts';
+import { startManagement } from '../management/start-management.ts';
+import { startSignIn, type TestSignIn } from './start-sign-in.ts';
+import { TestBrowser } from './test-provider.ts';
+
+const SECRET = /tgs_\w{36}/;
+let directory: string;
+let file: string;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'tollgate-sign-in-'));
+  file = join(directory, 'contexts.json');
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+const tollgate = (...words: readonly string[]) => runInProcess(words, { TOLLGATE_CONTEXTS: file });
+const tokenOf = async (name: string): Promise<string> =>
+  JSON.parse(await readFile(file, 'utf8')).contexts[name].token;
+
+/** Runs `tollgate login --sso`, and does as the person does who reads the address that it shows. */
+async function login(
+  url: string,
+  signIn: (address: string, shown: string) => Promise<unknown>,
+  ...words: readonly string[]
+) {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const written = text(stdout);
+  const address = Promise.withResolvers<string>();
+  let shown = '';
+  stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    shown += chunk;
+    const [, found] = /(?:or open|of this machine, at) (\S+)/.exec(shown) ?? [];
+    if (found !== undefined) address.resolve(found);
+  });
+  const ended = runCommand(['login', url, '--sso', '--no-browser', ...words], {
+    environment: { HOME: '/nonexistent', TOLLGATE_CONTEXTS: file },
+    stdin: stdin as unknown as NodeJS.ReadStream,
+    stdout: stdout as unknown as NodeJS.WriteStream,
+    stderr: stderr as unknown as NodeJS.WriteStream,
+  });
+  const first = await Promise.race([ended, address.promise]);
+  if (typeof first === 'string') await signIn(first, shown);
+  const code = await ended;
+  stdout.end();
+  return { code, stdout: await written, stderr: shown };
+}
+
+describe('tollgate login --sso at a provider with device authorization', () => {
+  let gateway: TestSignIn;
+  beforeAll(async () => {
+    gateway = await startSignIn({ deviceFlow: true });
+  });
+  afterAll(() => gateway.stop());
+
+  const signInAs = (person: string) => async (address: string) => {
+    gateway.provider.current = person;
+    await new TestBrowser().submitForms(address);
+  };
+
+  it('opens a session of 8 hours for whom the code is confirmed on any device', async () => {
+    const { code, stdout, stderr } = await login(gateway.origin, async (address, shown) => {
+      expect(shown).toContain(`Open ${gateway.provider.issuer}/device and enter the code `);
+      await signInAs('alice')(address);
+    });
+    expect([code, stdout]).toEqual([0, '']);
+    const endsAt = new Date(gateway.management.clock.nowMs() + 8 * 3_600_000).toISOString().slice(0, 19);
+    expect(stderr).toContain(`You are signed in as Alice Example until ${endsAt}Z.`);
+    expect(stderr).not.toMatch(SECRET);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await tokenOf('default')).toMatch(SECRET);
+    expect(JSON.parse((await tollgate('whoami', '-o', 'json')).stdout)).toMatchObject({
+      ...{ type: 'person', subject: 'alice', sessionId: expect.stringMatching(/^ses_/) },
+    });
+  });
+
+  it('ends the session of the same context before it, and its own with tollgate logout', async () => {
+    const { origin, management } = gateway;
+    await login(origin, signInAs('alice'), '--name', 'one');
+    const first = await tokenOf('one');
+    await login(origin, signInAs('alice'), '--name', 'one');
+    const second = await tokenOf('one');
+    expect((await management.sendAs(first, 'get', '/tollgate/whoami')).status).toBe(401);
+    expect((await management.sendAs(second, 'get', '/tollgate/whoami')).status).toBe(200);
+    expect((await tollgate('logout', '--name', 'one')).code).toBe(0);
+    expect((await management.sendAs(second, 'get', '/tollgate/whoami')).status).toBe(401);
+    expect(JSON.parse((await tollgate('context', 'list', '-o', 'json')).stdout)).toEqual([]);
+    expect((await tollgate('logout', '--name', 'one')).code).toBe(4);
+  });
+
+  it('says so when the session has ended', async () => {
+    const { origin, management } = gateway;
+    await login(origin, signInAs('alice'));
+    const headers = await management.sendAs(await tokenOf('default'), 'delete', '/tollgate/session/current');
+    expect(headers.status).toBe(200);
+    const { code, stderr } = await tollgate('keys', 'list');
+    expect([code, stderr]).toEqual([3, `Your session has ended: run tollgate login ${origin} --sso\n`]);
+  });
+
+  it('keeps nothing for a person to whom the map grants nothing', async () => {
+    gateway.provider.people.set('nick', { name: 'Nick', groups: ['others'] });
+    const { code, stderr } = await login(gateway.origin, signInAs('nick'));
+    expect([code, stderr]).toEqual([3, expect.stringContaining('grants you nothing here')]);
+    await expect(stat(file)).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('tollgate login --sso at another provider', () => {
+  let gateway: TestSignIn;
+  beforeAll(async () => {
+    gateway = await startSignIn();
+  });
+  afterAll(() => gateway.stop());
+
+  it('takes the response of the provider at the loopback address, and no other one', async () => {
+    const { code, stderr } = await login(gateway.origin, async (address) => {
+      gateway.provider.current = 'alice';
+      const browser = new TestBrowser();
+      const { url } = await browser.open(
+        address,
+        (next) => next.startsWith('http://127.0.0.1:') && next.includes('/callback?'),
+      );
+      const forged = new URL(url);
+      forged.searchParams.set('state', 'x');
+      expect((await fetch(forged)).status).toBe(404);
+      expect((await fetch(new URL('/callback', url))).status).toBe(404);
+      expect((await fetch(url, { method: 'POST' })).status).toBe(404);
+      expect((await fetch(url.replace('127.0.0.1', 'localhost'))).status).toBe(404);
+      const response = await fetch(url);
+      expect([response.status, response.headers.get('Referrer-Policy')]).toEqual([200, 'no-referrer']);
+      expect(await response.text()).toContain('You can close this page');
+    });
+    expect([code, stderr]).toEqual([0, expect.stringContaining('You are signed in as Alice Example until ')]);
+    expect(JSON.parse((await tollgate('whoami', '-o', 'json')).stdout)).toMatchObject({ type: 'person' });
+  });
+
+  const send = async (
+    path: string,
+    body: object,
+  ): Promise<{ status: number; body: Record<string, unknown> }> => {
+    const response = await fetch(`${gateway.origin}/tollgate/sign-in/command${path}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+
+  it.each([
+    'https://evil.example.com/callback',
+    'http://127.0.0.1.evil.example.com:80/callback',
+    'http://localhost:80/callback',
+    'http://127.0.0.1:80/callback?x',
+    'http://evil@127.0.0.1:80/callback',
+  ])('can not have codes sent to %s', async (redirectUri) => {
+    expect(await send('', { redirectUri })).toMatchObject({ status: 400, body: { code: 'bad_request' } });
+  });
+
+  it('opens no session with the ticket of a browser, of another attempt, or without the code', async () => {
+    const { origin, provider } = gateway;
+    const redirectUri = 'http://127.0.0.1:1/callback';
+    const { body: mine } = await send('', { redirectUri });
+    const { body: other } = await send('', { redirectUri });
+    const browser = new TestBrowser();
+    provider.current = 'alice';
+    const { url } = await browser.open(String(mine.url), (next) => next.startsWith(redirectUri));
+    const { search: query } = new URL(url);
+    await browser.open(`${origin}/tollgate/sign-in`, (next) => next.startsWith(provider.issuer));
+    const [, ofBrowser] = /sign-in=([^;]+)/.exec(browser.cookiesOf(origin)) ?? [];
+    for (const ticket of [ofBrowser, other.ticket, 'x', ''])
+      expect(await send('/finish', { ticket, query })).toMatchObject({
+        ...{ status: 403, body: { code: 'sign_in_rejected' } },
+      });
+    expect((await send('/finish', { ticket: mine.ticket })).status).toBe(403);
+    expect((await send('/finish', { ticket: mine.ticket, query: 7 })).status).toBe(400);
+    const { body: session } = await send('/finish', { ticket: mine.ticket, query });
+    expect(session.secret).toMatch(SECRET);
+    expect((await send('/finish', { ticket: mine.ticket, query })).status).toBe(403);
+    // The secret of a command is none of a browser.
+    const headers = { Cookie: `__Host-tollgate=${session.secret}`, 'Tollgate-Console': '1', Origin: origin };
+    expect((await fetch(`${origin}/tollgate/whoami`, { headers })).status).toBe(401);
+  });
+});
+
+it('tollgate login --sso says so where the gateway has no identity provider', async () => {
+  const management = await startManagement();
+  try {
+    const { code, stderr } = await tollgate(
+      'login',
+      `http://127.0.0.1:${await management.listen()}`,
+      '--sso',
+    );
+    expect([code, stderr]).toEqual([4, expect.stringContaining('The gateway has no identity provider')]);
+  } finally {
+    await management.stop();
+  }
+});
