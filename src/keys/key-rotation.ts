@@ -46,7 +46,7 @@ const SECOND_MS = 1000;
 /**
  * Gives keys new secrets. A key keeps its id, its history and its counters, and has two secrets at most. Once its promise has resolved, a
  * change takes effect on every replica with the next request; if it rejects with `StoreUnavailable`, the change may or may not have been
- * made.
+ * made. The end of the grace is only stored: `keyFault` in `proxy/steps/authenticate.ts` rejects the previous secret from then on.
  */
 export class KeyRotations {
   readonly #options: KeyRotationsOptions;

@@ -1,6 +1,7 @@
 // The room `keys`: consumer keys with their records, secrets and rotations, and the cache of them (`cache/`) that every request reads.
 // In: changes by administrators, and secrets that requests present.
-// Out: records without secrets, snapshots for decisions, and secrets only where they are asked for.
+// Out: records without secrets, snapshots for decisions, and secrets only where they are asked for. Whether a snapshot may be used now,
+// and so when a previous secret or a key ends, `keyFault` in `proxy/steps/authenticate.ts` decides.
 
 import type { ChangeContext } from '../audit/change-context.ts';
 import { InvalidBody, KeyNotFound, PlanNotFound, StoreUnavailable, type TollgateError } from '../errors.ts';

@@ -1,6 +1,7 @@
 // The room `limiter`: rate limits with periods, windows and costs, and the port that decides.
 // In: a key's limits and the cost of a request (`LimitSubject`).
-// Out: a `Decision`: allowed, limited or unavailable, with the state of each window.
+// Out: a `Decision`: allowed, limited or unavailable, with the state of each window. The circuit breaker for Redis and what is decided
+// without it are in `guards/guarded-rate-limiter.ts`.
 
 import type { DecidedWindow, Limit } from './request-limits.ts';
 

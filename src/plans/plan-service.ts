@@ -1,6 +1,7 @@
 // The room `plans`: rate limit plans with their rules, and the port of their records.
 // In: terms that an administrator wrote, with who changes them and why.
-// Out: stored plans, the limits that they mean, and a new version for every key under a changed plan.
+// Out: stored plans, the limits that they mean, and a new version for every key under a changed plan. Which plan applies to
+// a key without one, the query of its snapshot decides: `storage/postgres/keys/key-snapshots.ts`.
 
 import type { ChangeContext } from '../audit/change-context.ts';
 import { type BoundKeys, PlanExists, PlanInUse, PlanIsDefault, PlanNotFound } from '../errors.ts';

@@ -1,4 +1,4 @@
-import { positiveNumber, scriptCommand, wholeNumber } from '../support/script-command.ts';
+import { readFuzzBounds } from './fuzz-bounds.ts';
 import { generateSequence } from './generate-sequence.ts';
 import { playSequence } from './play-sequence.ts';
 import type { Sequence } from './sequence.ts';
@@ -7,17 +7,10 @@ import { shrinkSequence } from './shrink-sequence.ts';
 /** How long a sequence that fails may be tried without one or the other of its steps. Milliseconds. */
 const SHRINK_MS = 40_000;
 
-const script = scriptCommand(
+const { seconds, firstSeed, most } = readFuzzBounds(
   'fuzz',
   'Plays random sequences of requests, the n-th made from the seed + n. Ends with 0 when all promises held; otherwise it tells the seed of the sequence that failed, and shortens it.',
-)
-  .argument('[seconds]', 'how long', positiveNumber(), 60)
-  .argument('[seed]', 'of the first sequence; a random one by default', wholeNumber())
-  .argument('[sequences]', 'how many at most; as many as there is time for by default', wholeNumber(1))
-  .parse();
-const seconds: number = script.processedArgs[0];
-const firstSeed: number = script.processedArgs[1] ?? Math.floor(Math.random() * 1_000_000_000);
-const most: number = script.processedArgs[2] ?? Number.POSITIVE_INFINITY;
+);
 
 const usual = await playSequence({ ...generateSequence(0), isPolite: true, steps: [] });
 const usualListeners = new Set(usual.listeners);

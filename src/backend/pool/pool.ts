@@ -1,6 +1,7 @@
 // The room `backend`: an HTTP/1.1 client for the backend, which knows nothing of keys, limits or proxying.
 // In: requests (`BackendJob`), each with a text by which connections are shared fairly.
-// Out: a connection for each, its response parsed strictly, and no connection kept that may hold another's bytes.
+// Out: a connection for each, its response parsed strictly, and no connection kept that may hold another's bytes. It has no circuit
+// breaker: that of the gateway is for Redis (`limiter/guards/`).
 
 import type { Clock } from '../../platform/clock.ts';
 import { BackendConnector, type BackendOptions } from '../connector.ts';

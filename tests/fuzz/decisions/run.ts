@@ -6,21 +6,14 @@ import { gatewaySettings } from '../../support/gateway.ts';
 import { startInProcess } from '../../support/in-process-gateway.ts';
 import { startPostgresServer } from '../../support/postgres-server.ts';
 import { startRedisServer } from '../../support/redis-server.ts';
-import { positiveNumber, scriptCommand, wholeNumber } from '../../support/script-command.ts';
+import { readFuzzBounds } from '../fuzz-bounds.ts';
 import { fuzzDecisions } from './fuzz-decisions.ts';
 import { DECISION_SETTINGS } from './play-decisions.ts';
 
-const script = scriptCommand(
+const { seconds, firstSeed, most } = readFuzzBounds(
   'fuzz:decisions',
   'Has random requests decided by the proxy, by calls of other gateways in every dialect, and by /verify, with keys of the same history, and invalid calls in between. The n-th sequence is made from the seed + n. Ends with 0 when all promises held.',
-)
-  .argument('[seconds]', 'how long', positiveNumber(), 60)
-  .argument('[seed]', 'of the first sequence; a random one by default', wholeNumber())
-  .argument('[sequences]', 'how many at most; as many as there is time for by default', wholeNumber(1))
-  .parse();
-const seconds: number = script.processedArgs[0];
-const firstSeed: number = script.processedArgs[1] ?? Math.floor(Math.random() * 1_000_000_000);
-const most: number = script.processedArgs[2] ?? Number.POSITIVE_INFINITY;
+);
 
 const backend = createServer((req, res) => {
   req.resume();
