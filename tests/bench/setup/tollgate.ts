@@ -15,6 +15,8 @@ const ENCRYPTION_KEY = Buffer.alloc(32, 9).toString('base64');
 export interface TollgateVariant {
   /** For node, before the file; none by default. */
   readonly nodeArguments?: readonly string[];
+  /** A command that runs node, such as one that counts what it does; none by default. */
+  readonly wrapper?: readonly string[];
   /** Processes; one by default. */
   readonly workers?: number;
   /** Where it may run, as taskset writes it; the candidates' core by default. */
@@ -70,14 +72,26 @@ export function tollgateEnvironment(
 
 /** Starts a replica as `npm start` does and resolves when it is ready. */
 export async function startTollgate(world: TollgateWorld): Promise<TollgateCandidate> {
-  const { nodeArguments = [], workers = 1, cores = String(CANDIDATE_CORE), repository = REPOSITORY } = world;
+  const {
+    nodeArguments = [],
+    wrapper = [],
+    workers = 1,
+    cores = String(CANDIDATE_CORE),
+    repository = REPOSITORY,
+  } = world;
   const forOthers = world.decides === true ? { AUTHORIZE_PORT: '0', TRUSTED_PROXIES: '127.0.0.1' } : {};
   // Workers can't share a port that the system chose for each of them.
   const sharedPort = workers > 1 ? { WORKERS: String(workers), PORT: String(await freePort()) } : {};
   const child = startPinned({
     taskset: world.programs.taskset,
     cores,
-    command: [process.execPath, '--v8-pool-size=1', ...nodeArguments, join(repository, 'src/main.ts')],
+    command: [
+      ...wrapper,
+      process.execPath,
+      '--v8-pool-size=1',
+      ...nodeArguments,
+      join(repository, 'src/main.ts'),
+    ],
     environment: {
       ...tollgateEnvironment(world),
       ...sharedPort,
@@ -88,12 +102,12 @@ export async function startTollgate(world: TollgateWorld): Promise<TollgateCandi
   });
   const listening = () =>
     /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)(?:,"authorizePort":(\d+))?/.exec(child.output());
-  await until(() => listening() !== null, { timeoutMs: 20_000 }).catch((cause: unknown) => {
+  await until(() => listening() !== null, { timeoutMs: 60_000 }).catch((cause: unknown) => {
     throw new Error(`Tollgate did not start:\n${child.output()}`, { cause });
   });
   const [, port, opsPort, authorizePort] = (listening() ?? []).map(Number);
   if (port === undefined || opsPort === undefined) throw new Error('Tollgate said no ports.');
-  await until(async () => (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).ok, { timeoutMs: 20_000 });
+  await until(async () => (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).ok, { timeoutMs: 60_000 });
   return {
     name: world.name,
     port,

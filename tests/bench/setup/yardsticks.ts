@@ -80,6 +80,23 @@ export async function startExpress(world: YardstickWorld): Promise<Candidate> {
   };
 }
 
+/** A relay of Node's own server and the given client, which does nothing but forward. */
+export async function startRelay(
+  { programs, backendPort }: Pick<YardstickWorld, 'programs' | 'backendPort'>,
+  client: 'node:http' | 'undici',
+): Promise<Pick<Candidate, 'port' | 'pids' | 'stop'>> {
+  const port = await freePort();
+  const source = join(SOURCES, 'relay/relay.ts');
+  const child = startPinned({
+    taskset: programs.taskset,
+    cores: String(CANDIDATE_CORE),
+    command: [process.execPath, '--v8-pool-size=1', source, String(port), String(backendPort), client],
+    environment: { NODE_ENV: 'production' },
+  });
+  await untilListening(port, child);
+  return { port, pids: child.pids, stop: child.stop };
+}
+
 function configuration(port: number, keys: string, { backendPort, redisPort }: YardstickWorld): string {
   const script = `'${keys}', '127.0.0.1', ${redisPort}, '${DECIDE_SHA}', ${WINDOW_MS}`;
   return `load_module /usr/lib/nginx/modules/ndk_http_module.so;

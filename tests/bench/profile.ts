@@ -1,0 +1,127 @@
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { positiveNumber, scriptCommand, wholeNumber } from '../support/script-command.ts';
+import { MAIN_CASE } from './cases.ts';
+import { type Load, runLoad } from './load/run-load.ts';
+import { functionShares, type Shares } from './measure/function-shares.ts';
+import { cpuNs } from './measure/process-counts.ts';
+import { warmUp } from './measure/run-cases.ts';
+import { spreadOf } from './measure/statistics.ts';
+import { countSyscalls, SYSCALLS } from './measure/syscall-counts.ts';
+import { decimal, table } from './report/table.ts';
+import { findPrograms } from './setup/programs.ts';
+import { startWorld, type World } from './setup/world.ts';
+import { startRelay } from './setup/yardsticks.ts';
+
+/** What is profiled: a gateway, or a relay that does nothing else. */
+interface Subject {
+  readonly title: string;
+  readonly port: number;
+  readonly load?: Partial<Load>;
+  pids(): readonly number[];
+}
+
+const options = scriptCommand('bench:profile', 'Tells where the time of a warm proxied request goes.')
+  .option('--rounds <number>', 'interleaved, of CPU time', wholeNumber(1), 5)
+  .option('--seconds <number>', 'of each run', positiveNumber(), 1)
+  .parse()
+  .opts<{ rounds: number; seconds: number }>();
+const { rounds, seconds } = options;
+const CONNECTIONS = [1, 16, 64];
+const FUNCTIONS = 30;
+
+process.setMaxListeners(50);
+const world = await startWorld(await findPrograms(), {
+  nodeArguments: [],
+  against: undefined,
+  envoy: undefined,
+});
+const stops = [world.stop];
+const stopAll = async () => {
+  for (const stop of stops.splice(0).toReversed()) await stop();
+};
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void stopAll().finally(() => process.exit(1)));
+}
+try {
+  const subjects = await startSubjects();
+  for (const { port, load } of subjects) await warmUp(world, MAIN_CASE, port, load?.asks);
+  for (const connections of CONNECTIONS) await compare(subjects, connections);
+  for (const connections of CONNECTIONS) await profileFunctions(world, connections);
+} finally {
+  await stopAll();
+}
+
+async function startSubjects(): Promise<readonly Subject[]> {
+  const { programs, backend } = world;
+  const relays = [];
+  for (const client of ['node:http', 'undici'] as const) {
+    const relay = await startRelay({ programs, backendPort: backend.port }, client);
+    stops.push(relay.stop);
+    relays.push({ ...relay, title: `relay, client of ${client}` });
+  }
+  const replica = await world.startReplica({ decides: true });
+  stops.push(replica.stop);
+  const asked = { port: replica.authorizePort ?? 0, load: { asks: true }, pids: replica.pids };
+  const candidates = world.candidates.filter(({ name }) => name !== 'tollgate-unwatched');
+  return [
+    ...candidates.map(({ name, port, pids }) => ({ title: name, port, pids })),
+    { ...asked, title: 'tollgate, /authorize' },
+    ...relays,
+  ];
+}
+
+/** CPU time in interleaved rounds, then system calls, of one number of connections. */
+async function compare(subjects: readonly Subject[], connections: number): Promise<void> {
+  const loadOf = ({ port, load }: Subject) => ({ benchCase: MAIN_CASE, port, connections, seconds, ...load });
+  const cpu = new Map(subjects.map((subject) => [subject, [] as number[]]));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const subject of subjects) {
+      const before = cpuNs(subject.pids());
+      const { requests } = await runLoad(world, loadOf(subject));
+      cpu.get(subject)?.push((cpuNs(subject.pids()) - before) / 1000 / requests);
+    }
+  }
+  const nginx = subjects.findIndex(({ title }) => title === 'nginx-lua');
+  const yardstick = [...cpu.values()][nginx] ?? [];
+  const rows: string[][] = [];
+  for (const [subject, us] of cpu) {
+    const ratio = spreadOf(us.map((one, round) => one / (yardstick[round] ?? Number.NaN)));
+    const cells = await syscallCells(subject, loadOf(subject));
+    const spread = `${decimal(ratio.median, 2)} (${decimal(ratio.low, 2)}–${decimal(ratio.high, 2)})`;
+    rows.push([subject.title, decimal(spreadOf(us).median), decimal(Math.min(...us)), spread, ...cells]);
+  }
+  const heads = ['', 'CPU µs', 'least', '× nginx', 'system calls', ...SYSCALLS, 'other'];
+  process.stdout.write(`\n${connections} connections\n\n${table(heads, rows)}\n`);
+}
+
+async function syscallCells({ pids }: Subject, load: Load): Promise<readonly string[]> {
+  const { perf } = world.programs;
+  if (perf === undefined) return [];
+  let requests = 0;
+  const counts = await countSyscalls(perf, pids(), async () => {
+    requests = (await runLoad(world, load)).requests;
+  });
+  const all = counts.values().reduce((sum, count) => sum + count, 0);
+  const named = [...SYSCALLS, 'other'].map((name) => counts.get(name) ?? Number.NaN);
+  return [all, ...named].map((count) => decimal(count / requests, 2));
+}
+
+/** A fresh replica that profiles itself; what is read of it is a fifth of its load, without its start and its warm-up. */
+async function profileFunctions({ startReplica, directory }: World, connections: number): Promise<void> {
+  const profiles = await mkdtemp(join(directory, 'profile-'));
+  const replica = await startReplica({ nodeArguments: ['--cpu-prof', `--cpu-prof-dir=${profiles}`] });
+  try {
+    await runLoad(world, { benchCase: MAIN_CASE, port: replica.port, connections, seconds: 15 * seconds });
+  } finally {
+    await replica.stop();
+  }
+  const { parts, functions } = await functionShares(profiles, 3 * seconds);
+  process.stdout.write(`\n${connections} connections, samples that were not idle\n\n`);
+  process.stdout.write(`${sharesTable('part', parts)}\n\n${sharesTable('function', functions)}\n`);
+}
+
+function sharesTable(head: string, shares: Shares): string {
+  const rows = shares.slice(0, FUNCTIONS).map(([name, share]) => [name, `${decimal(100 * share)} %`]);
+  return table([head, 'share'], rows);
+}
