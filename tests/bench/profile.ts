@@ -107,16 +107,19 @@ async function syscallCells({ pids }: Subject, load: Load): Promise<readonly str
   return [all, ...named].map((count) => decimal(count / requests, 2));
 }
 
-/** A fresh replica that profiles itself; what is read of it is a fifth of its load, without its start and its warm-up. */
+/** A fresh replica that profiles itself; what is read of it is the last third of its load, without its start, its warm-up and its end. */
 async function profileFunctions({ startReplica, directory }: World, connections: number): Promise<void> {
   const profiles = await mkdtemp(join(directory, 'profile-'));
+  const startedAt = performance.now();
+  let untilUs = 0;
   const replica = await startReplica({ nodeArguments: ['--cpu-prof', `--cpu-prof-dir=${profiles}`] });
   try {
     await runLoad(world, { benchCase: MAIN_CASE, port: replica.port, connections, seconds: 15 * seconds });
+    untilUs = 1000 * (performance.now() - startedAt);
   } finally {
     await replica.stop();
   }
-  const { parts, functions } = await functionShares(profiles, 3 * seconds);
+  const { parts, functions } = await functionShares(profiles, { fromUs: untilUs - 5e6 * seconds, untilUs });
   process.stdout.write(`\n${connections} connections, samples that were not idle\n\n`);
   process.stdout.write(`${sharesTable('part', parts)}\n\n${sharesTable('function', functions)}\n`);
 }

@@ -16,10 +16,16 @@ interface CallFrame {
 /** A part of the code and its share of the samples that were not idle, 0 to 1, the largest first. */
 export type Shares = readonly (readonly [part: string, share: number])[];
 
-/** Reads the last seconds of the one profile of a directory: shares by part of the code, and by function. */
+/** A part of a profile, counted from its start. Microseconds. */
+interface Span {
+  readonly fromUs: number;
+  readonly untilUs: number;
+}
+
+/** Reads a span of the one profile of a directory: shares by part of the code, and by function. */
 export async function functionShares(
   directory: string,
-  lastSeconds: number,
+  span: Span,
 ): Promise<{ readonly parts: Shares; readonly functions: Shares }> {
   const file = (await readdir(directory)).find((name) => name.endsWith('.cpuprofile'));
   if (file === undefined) throw new Error(`no profile in ${directory}`);
@@ -27,7 +33,7 @@ export async function functionShares(
   const frames = new Map(profile.nodes.map(({ id, callFrame }) => [id, callFrame]));
   const parts = new Map<string, number>();
   const functions = new Map<string, number>();
-  for (const id of lastSamples(profile, lastSeconds)) {
+  for (const id of samplesOf(profile, span)) {
     const frame = frames.get(id);
     if (frame === undefined || frame.functionName === '(idle)') continue;
     const part = partOf(frame);
@@ -37,13 +43,12 @@ export async function functionShares(
   return { parts: sharesOf(parts), functions: sharesOf(functions) };
 }
 
-function lastSamples({ samples, timeDeltas }: CpuProfile, seconds: number): readonly number[] {
-  let leftUs = seconds * 1e6;
-  const first = timeDeltas.findLastIndex((deltaUs) => {
-    leftUs -= deltaUs;
-    return leftUs < 0;
+function samplesOf({ samples, timeDeltas }: CpuProfile, { fromUs, untilUs }: Span): readonly number[] {
+  let atUs = 0;
+  return samples.filter((_, index) => {
+    atUs += timeDeltas[index] ?? 0;
+    return atUs >= fromUs && atUs < untilUs;
   });
-  return samples.slice(first + 1);
 }
 
 /** `src/proxy`, the name of a package, `node:net`, or the frame that V8 made up, such as the garbage collector's. */
