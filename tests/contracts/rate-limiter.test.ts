@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { windowEndMs } from '../../src/limiter/period.ts';
 import type { CountedDecision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { DecidedWindow } from '../../src/limiter/request-limits.ts';
+import { ThresholdWatch } from '../../src/limiter/threshold-watch.ts';
 import {
   decide,
   type FlatDecision,
@@ -331,6 +332,31 @@ describe.each(Object.keys(LIMITER_STORES))('a rate limiter that counts %s', (nam
     await store.counters.reset(customer);
     await decide(limiter, asked);
     expect([await passes(80, 9), await passes(80, 9)]).toEqual([[80], []]);
+  });
+
+  it('shows each pass of a threshold to one of the requests that are decided together', async () => {
+    const { store } = opened(name);
+    const passed: string[] = [];
+    const watch = new ThresholdWatch({
+      ...{ thresholds: [50, 80, 100], counters: store.counters },
+      onPassed: ({ keyId, threshold, used }) => passed.push(`${keyId} ${threshold} ${used >= threshold}`),
+      onLost: () => passed.push('lost'),
+    });
+    const keyIds = [newKeyId(), newKeyId()];
+    // In one turn each replica sends them in one call.
+    const decisions = store.limiters.flatMap((replica) =>
+      Array.from({ length: 120 }, async (_, index) => {
+        const asked = subject(keyIds[index % 2] ?? '', { quota: quota(100, 'hour'), cost: 1 + (index % 3) });
+        const decision = await decide(replica, asked);
+        if (decision.kind !== 'allowed') return;
+        watch.note({ ...asked, ...decision, units: asked.cost });
+      }),
+    );
+    await Promise.all(decisions);
+    const expected = keyIds.flatMap((keyId) =>
+      [50, 80, 100].map((threshold) => `${keyId} ${threshold} true`),
+    );
+    expect(passed.toSorted()).toEqual(expected.toSorted());
   });
 
   it('bounds the windows of customers: the 10 001st and later ones share one', async () => {
