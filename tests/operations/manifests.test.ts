@@ -8,11 +8,20 @@ import type { IConfigMap } from 'kubernetes-models/v1/ConfigMap';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { ISecret } from 'kubernetes-models/v1/Secret';
 import type { IService } from 'kubernetes-models/v1/Service';
+import { parse } from 'yaml';
 import { readRecordSettings, readSettings, SETTINGS } from '../../src/settings/settings.ts';
 import { type Manifest, OVERLAYS, parseManifests, renderOverlay, renderWithComponent } from './kustomize.ts';
 
 /** Longest that `src/app/replica.ts` takes after the drain to write the last usage and to close everything, one deadline after another. */
 const CLOSING_MS = 50_000;
+
+const EVENT_LOOP_DELAY = 'tollgate_event_loop_delay_p99_seconds';
+
+/** A rule of prometheus-adapter. */
+interface AdapterRule {
+  readonly seriesQuery: string;
+  readonly name?: { readonly as: string };
+}
 
 const rendered = new Map<string, readonly Manifest[]>();
 
@@ -215,6 +224,33 @@ describe('autoscaling', () => {
     const pods = spec?.metrics?.find(({ type }) => type === 'Pods')?.pods;
     expect(Number(pods?.target.averageValue)).toBeLessThan(Number(SETTINGS.backendConnections.byDefault));
     expect(find<IDeployment>('production', 'Deployment', 'tollgate').spec?.replicas).toBeUndefined();
+  });
+
+  it('goes by CPU first, and by a delay of the event loop that no alert has seen yet', async () => {
+    const { spec } = find<IHorizontalPodAutoscaler>('production', 'HorizontalPodAutoscaler', 'tollgate');
+    const [first, ...others] = spec?.metrics ?? [];
+    expect(first?.resource?.name).toBe('cpu');
+    const delay = others.find(({ pods }) => pods?.metric.name === EVENT_LOOP_DELAY)?.pods?.target
+      .averageValue;
+    const rules = await readFile('k8s/components/monitoring/prometheus-rule.yaml', 'utf8');
+    const alertAt = Number(
+      /tollgate_event_loop_delay_seconds\{statistic="p99"\} > ([\d.]+)/.exec(rules)?.[1],
+    );
+    expect(delay).toMatch(/^\d+m$/);
+    expect(Number.parseInt(String(delay), 10)).toBeLessThan(1000 * alertAt);
+  });
+
+  it('uses only metrics that the runbook derives from metrics of ours', async () => {
+    const { spec } = find<IHorizontalPodAutoscaler>('production', 'HorizontalPodAutoscaler', 'tollgate');
+    const runbook = await readFile('docs/runbook.md', 'utf8');
+    const [, block = ''] = /```yaml\n(rules:\n {2}- seriesQuery[\s\S]*?)```/.exec(runbook) ?? [];
+    const { rules } = parse(block) as { readonly rules: readonly AdapterRule[] };
+    const derived = rules.map(({ seriesQuery, name }) => name?.as ?? seriesQuery.replace(/\{.*/, ''));
+    const used = spec?.metrics?.flatMap(({ pods }) => (pods === undefined ? [] : [pods.metric.name]));
+    expect(derived.toSorted()).toEqual(used?.toSorted());
+    const documented = await readFile('docs/metrics.md', 'utf8');
+    for (const { seriesQuery } of rules)
+      expect(documented).toContain(`| \`${seriesQuery.replace(/\{.*/, '')}\` |`);
   });
 });
 
