@@ -36,6 +36,8 @@ COPY src ./src
 COPY --from=console /app/dist/console ./dist/console
 COPY --from=console /app/dist/portal ./dist/portal
 COPY bin ./bin
+# What `tollgate size` calculates with.
+COPY docs/scale.json ./docs/
 # `docker run … tollgate keys list` is `node tollgate keys list`; a shell and `docker exec` find the command in the PATH.
 RUN ln -s bin/tollgate.js tollgate
 ENV PATH=/app:$PATH

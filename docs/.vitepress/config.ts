@@ -79,6 +79,7 @@ export default defineConfig({
           page('Runbook', 'runbook'),
           page('Reliability', 'reliability'),
           page('Performance', 'performance'),
+          page('Sizing', 'sizing'),
           page('Stability', 'stability'),
         ],
       },

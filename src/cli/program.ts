@@ -35,6 +35,10 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
     summary: 'Look for what is wrong with an installation',
     load: async () => (await import('./commands/doctor.ts')).declareDoctor,
   },
+  size: {
+    summary: 'Say what an installation needs for so many requests and keys',
+    load: async () => (await import('./commands/size.ts')).declareSize,
+  },
   login: {
     summary: 'Keep a gateway and a token or a session for it as a context',
     load: async () => (await import('./commands/login.ts')).declareLogin,

@@ -54,7 +54,7 @@ describe('the package, packed and installed in an empty directory', () => {
     for (const dependency of ['jest', 'typescript', 'openapi-typescript'])
       expect(existsSync(join(directory, 'node_modules', dependency))).toBe(false);
     expect((await readdir(root)).toSorted()).toEqual(
-      ['LICENSE', 'README.md', 'bin', 'dist', 'package.json', 'sql'].toSorted(),
+      ['LICENSE', 'README.md', 'bin', 'dist', 'docs', 'package.json', 'sql'].toSorted(),
     );
     expect(
       (await readdir(root, { recursive: true })).filter(
