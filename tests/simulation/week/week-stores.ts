@@ -1,0 +1,97 @@
+import { Redis } from 'ioredis';
+import { systemRandom } from '../../../src/platform/random.ts';
+import { redisUrl } from '../../../src/settings/redis-url.ts';
+import { openRecords, type Records } from '../../../src/storage/postgres/open-records.ts';
+import {
+  closeRedis,
+  connectRedis,
+  type RedisConnection,
+} from '../../../src/storage/redis/redis-connection.ts';
+import { MIGRATIONS } from '../../support/records.ts';
+import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
+import { createMigratedDatabase } from '../../support/stores.ts';
+import { TcpRelay } from '../../support/tcp-relay.ts';
+import { TEST_VAULT } from '../../support/test-vault.ts';
+import { until } from '../../support/until.ts';
+import { silent } from '../../usage/support/usage-stores.ts';
+
+/** A real Redis with its replica, and a real Postgres, each behind a relay that the week breaks. */
+export interface WeekStores {
+  readonly redis: RedisConnection;
+  /** Through the relay. */
+  readonly records: Records;
+  /** Every new connection to Postgres fails, and those that there are end. */
+  losePostgres(): void;
+  returnPostgres(): Promise<void>;
+  /** The master dies once its replica has everything, and the replica takes its place. `meanwhile` runs while there is no master. */
+  failOverRedis(meanwhile: () => Promise<void>): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openWeekStores(): Promise<WeekStores> {
+  const [master, standby, database] = await Promise.all([
+    startRedisServer(),
+    startRedisServer(),
+    createMigratedDatabase(),
+  ]);
+  await follow(standby, master);
+  const ofRedis = await TcpRelay.start(master.port);
+  const ofPostgres = await TcpRelay.start(Number(new URL(database.url).port));
+  const address = redisUrl(ofRedis.urlOf(master.url));
+  const redis = connectRedis(
+    'usage',
+    { address, mode: 'single', timeoutMs: 5000 },
+    { log: silent, random: systemRandom },
+  );
+  await until(() => redis.status === 'ready');
+  const records = openRecords({
+    url: ofPostgres.urlOf(database.url),
+    maxConnections: 10,
+    migrationsDirectory: MIGRATIONS,
+    defaultPlanId: 'default',
+    chainSecrets: TEST_VAULT,
+    onIdleError: () => {},
+  });
+  return {
+    ...{ redis, records },
+    losePostgres: () => ofPostgres.reject(),
+    returnPostgres: async () => ofPostgres.pass(Number(new URL(database.url).port)),
+    failOverRedis: async (meanwhile) => {
+      await untilCaughtUp(master, standby);
+      ofRedis.reject();
+      await master.stop();
+      await meanwhile();
+      await askOf(standby, (client) => client.replicaof('NO', 'ONE'));
+      ofRedis.pass(standby.port);
+      await until(() => redis.status === 'ready');
+    },
+    close: async () => {
+      await closeRedis(redis);
+      await records.close();
+      await Promise.all([ofRedis.stop(), ofPostgres.stop()]);
+      await Promise.all([master.stop(), standby.stop(), database.drop()]);
+    },
+  };
+}
+
+async function follow(standby: RedisServer, master: RedisServer): Promise<void> {
+  await askOf(standby, async (client) => {
+    await client.replicaof('127.0.0.1', master.port);
+    await until(async () => /^master_link_status:up/m.test(await client.info('replication')));
+  });
+}
+
+async function untilCaughtUp(master: RedisServer, standby: RedisServer): Promise<void> {
+  const offset = (server: RedisServer) =>
+    askOf(server, async (client) => /^master_repl_offset:(\d+)/m.exec(await client.info('replication'))?.[1]);
+  await until(async () => (await offset(master)) === (await offset(standby)));
+}
+
+async function askOf<Reply>(server: RedisServer, ask: (client: Redis) => Promise<Reply>): Promise<Reply> {
+  const client = new Redis(server.url);
+  try {
+    return await ask(client);
+  } finally {
+    client.disconnect();
+  }
+}
