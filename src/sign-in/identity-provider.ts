@@ -239,6 +239,9 @@ export class IdentityProvider {
     );
     const { jwks_uri: jwksUri } = config.serverMetadata();
     if (jwksUri === undefined) throw new SignInFailure('response_invalid', 'the provider names no keys');
+    // `openid-client` demands this of the other addresses.
+    if (issuer.protocol === 'https:' && !jwksUri.startsWith('https:'))
+      throw new SignInFailure('response_invalid', 'the keys of the provider are not at https');
     const before = this.#discovered;
     const isSame = before?.config.serverMetadata().jwks_uri === jwksUri;
     const keys =

@@ -251,6 +251,23 @@ describe('the folders of src', () => {
     expect(later).toEqual([]);
   });
 
+  it('load no code for sign-in at a start without OIDC_ISSUER', () => {
+    const entries = ['main.ts', 'cli/serve.ts', 'app/single-process.ts', 'app/workers/worker.ts'];
+    const loaded = new Set(entries.flatMap((entry) => [...loadedFrom(entry)]));
+    const uses = (file: string): boolean =>
+      /^import (?!type\b).* from '(?:openid-client|jose)'/m.test(readFileSync(join(source, file), 'utf8'));
+    expect([...loadedFrom('app/wiring/wire-sign-in.ts')].some(uses)).toBe(true);
+    expect([loaded.has('app/replica.ts'), [...loaded].filter(uses)]).toEqual([true, []]);
+    const replica = readFileSync(join(source, 'app/replica.ts'), 'utf8');
+    expect(replica).toMatch(/oidcIssuer === null\) return undefined;\n.* = await import\(.*sign-in/);
+    const later = files.filter((file) =>
+      /import\('[^']*sign-in/.test(readFileSync(join(source, file), 'utf8')),
+    );
+    expect(later.filter((file) => !file.startsWith('cli/') && !file.startsWith('console/'))).toEqual([
+      'app/replica.ts',
+    ]);
+  });
+
   it('read the environment only in the entries', () => {
     const readers = files.filter((file) => readFileSync(join(source, file), 'utf8').includes('process.env'));
     expect(readers.filter((file) => !entries.includes(file))).toEqual([]);

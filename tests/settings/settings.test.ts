@@ -138,11 +138,46 @@ describe('settings', () => {
     ['METRICS_PER_KEY', 'top:0'],
     ['METRICS_PER_KEY', 'all keys'],
     ['LOG_LEVEL', 'verbose'],
+    ['PUBLIC_ADMIN_URL', 'http://admin.example.com'],
+    ['PUBLIC_ADMIN_URL', 'https://admin.example.com/console'],
+    ['ROOT_TOKEN_SIGN_IN', 'sometimes'],
+    ['OIDC_ISSUER', 'http://login.example.com'],
+    ['OIDC_ISSUER', 'https://user:word@login.example.com'],
+    ['OIDC_ISSUER', 'https://login.example.com/?tenant=1'],
+    ['OIDC_ISSUER', 'https://login.microsoftonline.com/common/v2.0'],
+    ['OIDC_SCOPES', 'profile email'],
+    ['OIDC_SCOPES', 'openid  email'],
+    ['OIDC_SCOPES_MAP', '{"admins": ["everything"]}'],
+    ['OIDC_SCOPES_MAP', '["admins"]'],
+    ['OIDC_SESSION_HOURS', '25'],
   ])('reject %s=%s with one sentence that names the variable and not the value', (variable, value) => {
     const faults = faultsOf({ ...minimal, [variable]: value });
     expect(faults).toHaveLength(1);
     expect(faults[0]).toMatch(new RegExp(`^${variable}: `));
     if (value.length > 4) expect(faults[0]).not.toContain(value);
+  });
+
+  it('of sign-in are needed together, and say which are missing', () => {
+    const signIn = {
+      ...{ OIDC_ISSUER: 'https://login.example.com', OIDC_CLIENT_ID: 'tollgate' },
+      ...{ OIDC_SCOPES_MAP: '{"admins": ["all"]}', PUBLIC_ADMIN_URL: 'https://admin.example.com' },
+    };
+    expect(faultsOf({ ...complete, ...signIn })).toEqual([]);
+    for (const name of ['OIDC_CLIENT_ID', 'OIDC_SCOPES_MAP', 'PUBLIC_ADMIN_URL'] as const) {
+      const { [name]: _, ...others } = signIn;
+      expect(faultsOf({ ...complete, ...others })).toEqual([`${name}: is required with OIDC_ISSUER`]);
+    }
+    expect(faultsOf({ ...complete, OIDC_AUDIENCE: 'x' })).toEqual([
+      'OIDC_ISSUER: is required with OIDC_AUDIENCE',
+    ]);
+    // An ID token of a person would be an access token.
+    expect(faultsOf({ ...complete, ...signIn, OIDC_AUDIENCE: 'tollgate' })).toEqual([
+      expect.stringMatching(/^OIDC_AUDIENCE: must differ from OIDC_CLIENT_ID/),
+    ]);
+    const secret = { OIDC_CLIENT_SECRET: 'a-secret-of-the-client' };
+    expect(JSON.stringify(maskedSettings(readSettings({ ...complete, ...signIn, ...secret })))).not.toContain(
+      secret.OIDC_CLIENT_SECRET,
+    );
   });
 
   it('need no backend where other gateways ask for decisions', () => {
