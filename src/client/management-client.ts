@@ -12,7 +12,8 @@ export type ManagementClient = Client<paths>;
 export interface ManagementClientOptions {
   /** Of the port that management responds on. A path in it is put before those of the interface. */
   readonly url: string;
-  readonly token: string;
+  /** Null: the requests have no `Authorization`. A browser adds the cookie of a session. */
+  readonly token: string | null;
   /** Sent with each request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Sends a request; `fetch` itself where it is missing. */
@@ -20,7 +21,7 @@ export interface ManagementClientOptions {
 }
 
 /**
- * A client that authenticates with a root token or an admin token. A call rejects with a `ManagementFault` if it succeeds at a server that
+ * A client that authenticates with a root token, an admin token or the secret of a session. A call rejects with a `ManagementFault` if it succeeds at a server that
  * is not the management interface.
  */
 export function createManagementClient({
@@ -31,7 +32,7 @@ export function createManagementClient({
 }: ManagementClientOptions): ManagementClient {
   return createClient<paths>({
     baseUrl: url.replace(/\/+$/, ''),
-    headers: { ...headers, authorization: `Bearer ${token}` },
+    headers: { ...headers, ...(token !== null && { authorization: `Bearer ${token}` }) },
     // A redirect would lead a token, or the body of a change, to another place than the one that was named.
     redirect: 'error',
     fetch: async (request) => {

@@ -20,10 +20,10 @@ const BUILD = 'The console is not built: run "npm run build:console".\n';
 const TOP_LEVEL_FILE = /^\/[^/]*\.[^/]*$/;
 /**
  * Serves the console's files, which `npm run build:console` has put into a directory, to anyone: they hold no data, which comes from the
- * management interface and needs a token. Compressed copies may lie beside a file. No file is read before its first request. With the host
- * of an identity provider, the page says so, and whether the browser has the cookie of a session.
+ * management interface and needs a token. Compressed copies may lie beside a file. No file is read before its first request. With ways to
+ * sign in, the page names them, and says whether the browser has the cookie of a session.
  */
-export function createConsoleApp(directory: string, providerHost?: string): Express {
+export function createConsoleApp(directory: string, waysToSignIn?: WaysToSignIn): Express {
   const app = express();
   const sendAsset = assetSender(directory);
   app.disable('x-powered-by');
@@ -35,8 +35,8 @@ export function createConsoleApp(directory: string, providerHost?: string): Expr
   app.get('/{*page}', async (req, res) => {
     const page = join(directory, 'index.html');
     if (!(await isFile(page))) res.status(404).type('text').send(BUILD);
-    else if (providerHost === undefined) await sendCurrent(req, res, { directory, name: 'index.html' });
-    else await sendWithSignIn(req, res, { page, providerHost });
+    else if (waysToSignIn === undefined) await sendCurrent(req, res, { directory, name: 'index.html' });
+    else await sendWithSignIn(req, res, { ...waysToSignIn, page });
   });
   return app;
 }
@@ -53,20 +53,22 @@ const rejectOtherMethods: RequestHandler = (req, _res, next) => {
   next();
 };
 
-interface SignInPage {
-  readonly page: string;
-  readonly providerHost: string;
+/** How one can sign in, where that is not with any token and nothing else. */
+export interface WaysToSignIn {
+  /** The host of the identity provider; undefined if there is none. */
+  readonly providerHost: string | undefined;
+  readonly rootTokenSignIn: 'on' | 'off';
 }
 
 /** Sends the page with what the console must know before its first request. The host is that of a URL: it needs no escapes. */
 async function sendWithSignIn(
   req: Request,
   res: Response,
-  { page, providerHost }: SignInPage,
+  { page, providerHost = '', rootTokenSignIn }: WaysToSignIn & { readonly page: string },
 ): Promise<void> {
   const html = await readFile(page, 'utf8');
   const isSignedIn = cookieIn(req.headers.cookie, SESSION_COOKIE) !== undefined;
-  const tag = `<meta name="tollgate-sign-in" content="${providerHost}" data-session="${isSignedIn}">`;
+  const tag = `<meta name="tollgate-sign-in" content="${providerHost}" data-session="${isSignedIn}" data-root-token="${rootTokenSignIn}">`;
   const content = html.replace('</head>', `${tag}</head>`);
   res.type('html').vary('Cookie').set('Cache-Control', 'no-cache').send(content);
 }

@@ -23,7 +23,7 @@ import { nameHint, shownName } from '../platform/text/did-you-mean.ts';
 import type { People } from '../sign-in/people.ts';
 import { auditForbidden } from './audit/forbidden-requests.ts';
 import { authenticate, authorize, type Credentials, limitGuesses } from './authentication.ts';
-import { CONSOLE_PATH, createConsoleApp } from './console-files.ts';
+import { CONSOLE_PATH, createConsoleApp, type WaysToSignIn } from './console-files.ts';
 import { type Endpoint, type ManagementServices, Reply, type ServicesFor, StreamedText } from './endpoint.ts';
 import { ENDPOINTS, SIGN_IN_ENDPOINTS } from './endpoints.ts';
 import { readExpectation } from './entity-tag.ts';
@@ -71,7 +71,9 @@ export function createManagementApp({
   const authenticated = authenticate(credentials);
   const { failedCredentials } = credentials;
   const consoleFiles =
-    consoleDirectory === undefined ? undefined : createConsoleApp(consoleDirectory, people?.providerHost);
+    consoleDirectory === undefined
+      ? undefined
+      : createConsoleApp(consoleDirectory, waysToSignIn(credentials, people));
   const hasConsole = consoleFiles !== undefined;
   const { clock } = services;
   const signIn = people && createSignInApp({ people, trustedProxies, bodyBudget, clock, hasConsole });
@@ -83,6 +85,15 @@ export function createManagementApp({
     ...{ authenticated, failedCredentials, services, trustedProxies, idempotency, bodyBudget, servicesFor },
     pages,
   });
+}
+
+/** Undefined: with any token, and in no other way. */
+function waysToSignIn(
+  { rootTokenSignIn }: Credentials,
+  people: People | undefined,
+): WaysToSignIn | undefined {
+  if (people === undefined && rootTokenSignIn === 'on') return undefined;
+  return { providerHost: people?.providerHost, rootTokenSignIn };
 }
 
 /** The parts of an app of endpoints. */

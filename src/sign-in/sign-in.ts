@@ -106,6 +106,15 @@ export class SignIn {
     });
   }
 
+  /** What `begin` was given as `returnTo`, also of an attempt that has failed; null if the ticket can't be used. */
+  returnToOf(kind: SessionKind, ticket: string | undefined): string | null {
+    try {
+      return this.#open(kind, ticket).returnTo;
+    } catch {
+      return null;
+    }
+  }
+
   /** Undefined if the provider does not offer it. */
   beginDevice(context: AttemptContext): Promise<BegunDeviceAttempt | undefined> {
     return this.#observed(context, async () => {

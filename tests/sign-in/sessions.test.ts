@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DOCUMENTED_ENDPOINTS, ENDPOINTS } from '../../src/management/endpoints.ts';
 import { SCOPES } from '../../src/permissions/scopes.ts';
@@ -15,10 +18,16 @@ import type { TestBrowser } from './test-provider.ts';
 const MINUTE_MS = 60_000;
 
 let gateway: TestSignIn;
+let directory: string;
 beforeAll(async () => {
-  gateway = await startSignIn({ settings: { rootTokenSignIn: 'off' } });
+  directory = await mkdtemp(join(tmpdir(), 'tollgate-console-'));
+  await writeFile(join(directory, 'index.html'), '<head></head>');
+  gateway = await startSignIn({ settings: { rootTokenSignIn: 'off' }, consoleDirectory: directory });
 });
-afterAll(() => gateway.stop());
+afterAll(async () => {
+  await gateway?.stop();
+  await rm(directory, { recursive: true, force: true });
+});
 
 beforeEach(() => {
   gateway.provider.people.set('alice', { name: 'Alice', groups: ['admins'] });
@@ -79,6 +88,17 @@ describe('ROOT_TOKEN_SIGN_IN=off', () => {
     const { secret } = await gateway.management.createToken();
     const ofToken = { Authorization: `Bearer ${secret}`, 'Sec-Fetch-Site': 'same-origin' };
     expect((await whoami(ofToken)).status).toBe(200);
+  });
+});
+
+describe('The page of the console', () => {
+  it('names the provider, and says that the root token is off and whether there is a cookie', async () => {
+    const { origin, provider } = gateway;
+    const tagOf = async (headers = {}) => (await fetch(`${origin}/tollgate/console`, { headers })).text();
+    const tag = `name="tollgate-sign-in" content="${new URL(provider.issuer).host}"`;
+    expect(await tagOf()).toContain(`${tag} data-session="false" data-root-token="off"`);
+    const browser = await gateway.signIn();
+    expect(await tagOf({ Cookie: browser.cookiesOf(origin) })).toContain(`${tag} data-session="true"`);
   });
 });
 

@@ -34,7 +34,7 @@ function followedTypes(scopes: readonly string[]): readonly string[] {
 export function createGatewayClient(token: string | null, onUnauthorized: () => void): ManagementClient {
   return createManagementClient({
     url: window.location.origin,
-    token: token ?? '',
+    token,
     // The gateway accepts the cookie of a session only together with it: no form can send it.
     headers: { 'Tollgate-Console': '1' },
     fetch: senderFor(token, onUnauthorized),
@@ -48,8 +48,6 @@ function senderFor(
 ): (request: Request) => Promise<Response> {
   const credentials = token === null ? 'same-origin' : 'omit';
   return async (request) => {
-    // With this header, even an empty one, the gateway would ignore the cookie.
-    if (token === null) request.headers.delete('authorization');
     const response = await fetch(request, { cache: 'no-store', credentials });
     if (response.status === 401) onUnauthorized();
     return response;

@@ -30,8 +30,18 @@ const REQUEST_ID = /^[A-Za-z0-9._~+/=-]{1,128}$/;
 
 /** Undefined if the gateway does not offer it. */
 export function readProviderSignIn(): ProviderSignIn | undefined {
-  const tag = document.querySelector<HTMLMetaElement>('meta[name="tollgate-sign-in"]');
-  return tag === null ? undefined : { host: tag.content, hasSession: tag.dataset.session === 'true' };
+  const tag = signInTag();
+  if (tag === null || tag.content === '') return undefined;
+  return { host: tag.content, hasSession: tag.dataset.session === 'true' };
+}
+
+/** Whether the gateway accepts the root token from browsers. */
+export function acceptsRootToken(): boolean {
+  return signInTag()?.dataset.rootToken !== 'off';
+}
+
+function signInTag(): HTMLMetaElement | null {
+  return document.querySelector<HTMLMetaElement>('meta[name="tollgate-sign-in"]');
 }
 
 /** The address at which a sign-in begins that ends on the page that is shown now. */

@@ -3,7 +3,7 @@ import { useLocation, useSearch } from 'wouter';
 import { bodyOf } from '../../client/management-client.ts';
 import { faultKind, faultSentence } from '../api/fault-kind.ts';
 import { createGatewayClient } from '../api/gateway-client.ts';
-import { type FailedSignIn, signInHref } from '../api/provider-sign-in.ts';
+import { acceptsRootToken, type FailedSignIn, signInHref } from '../api/provider-sign-in.ts';
 import type { SessionStore, SignedOutReason } from '../api/session-store.ts';
 import { Button, ButtonAnchor } from '../components/forms/button.tsx';
 import { Checkbox, TextField } from '../components/forms/field.tsx';
@@ -102,7 +102,11 @@ function TokenForm({ session, isAlternative }: TokenFormProps) {
       <TextField
         label="Token"
         error={error}
-        hint="An admin token (tga_…), or the root token."
+        hint={
+          acceptsRootToken()
+            ? 'An admin token (tga_…), or the root token.'
+            : 'An admin token (tga_…). The root token is off in browsers.'
+        }
         type="password"
         name="token"
         autoComplete="off"

@@ -71,7 +71,7 @@ function beginInBrowser({ people, trustedProxies }: SignInAppOptions): RequestHa
       const { url, ticket } = await people.signIn.begin('browser', redirectUri, returnTo, context);
       res.append('Set-Cookie', cookie(ATTEMPT_COOKIE, ticket, ATTEMPT_S)).redirect(302, url.href);
     } catch (error) {
-      showFailure(error, res, context);
+      showFailure(error, res, { ...context, returnTo });
     }
   };
 }
@@ -82,8 +82,8 @@ function finishInBrowser({ people, trustedProxies, clock }: SignInAppOptions): R
     const context = contextOf(req, res, trustedProxies);
     // Whatever comes of it, this attempt is over.
     res.append('Set-Cookie', cookie(ATTEMPT_COOKIE, '', 0));
+    const ticket = cookieIn(req.headers.cookie, ATTEMPT_COOKIE);
     try {
-      const ticket = cookieIn(req.headers.cookie, ATTEMPT_COOKIE);
       const query = new URL(req.originalUrl, publicOrigin).search;
       const { session, secret, returnTo } = await signIn.finish('browser', { ticket, query }, context);
       const before = cookieIn(req.headers.cookie, SESSION_COOKIE);
@@ -92,7 +92,8 @@ function finishInBrowser({ people, trustedProxies, clock }: SignInAppOptions): R
       res.append('Set-Cookie', cookie(SESSION_COOKIE, secret, maxAgeS));
       res.redirect(303, ownPath(returnTo, publicOrigin));
     } catch (error) {
-      showFailure(error, res, context);
+      const returnTo = ownPath(signIn.returnToOf('browser', ticket), publicOrigin);
+      showFailure(error, res, { ...context, returnTo });
     }
   };
 }
@@ -162,14 +163,17 @@ async function asErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** Shows a failure on the sign-in page of the console, which has the sentence for each reason. */
-function showFailure(error: unknown, res: Response, { requestId }: AttemptContext): void {
+/** Shows a failure on the sign-in page of the console, which has the sentence for each reason, and leads back to the page that was wanted. */
+function showFailure(
+  error: unknown,
+  res: Response,
+  { requestId, returnTo }: AttemptContext & { readonly returnTo: string },
+): void {
   if (!(error instanceof SignInFailure)) throw error;
-  const failed: Record<'signIn' | 'requestId', string> = {
-    signIn: error.reason satisfies SignInReason,
-    requestId,
-  };
-  res.redirect(303, `${CONSOLE_PATH}?${new URLSearchParams(failed)}`);
+  const page = new URL(returnTo, 'http://unused');
+  page.searchParams.set('signIn', error.reason satisfies SignInReason);
+  page.searchParams.set('requestId', requestId);
+  res.redirect(303, page.pathname + page.search);
 }
 
 function contextOf(req: Request, res: Response, trustedProxies: BlockList): AttemptContext {

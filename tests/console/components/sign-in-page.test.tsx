@@ -55,6 +55,13 @@ it('the sign-in page leads to the provider that the page names, and back to wher
   expect(await axeFaults()).toEqual([]);
 });
 
+it('the sign-in page says that the root token is off where the page of the gateway does', () => {
+  document.head.innerHTML = '<meta name="tollgate-sign-in" content="" data-root-token="off">';
+  expect(readProviderSignIn()).toBeUndefined();
+  show();
+  screen.getByText('An admin token (tga_…). The root token is off in browsers.');
+});
+
 it('the sign-in page says that a root token is not accepted where the gateway rejects it', async () => {
   const error = 'The root token may not be used in a browser (ROOT_TOKEN_SIGN_IN): sign in otherwise.';
   stub.respond(() => ({ status: 403, body: { error, code: 'root_token_off' } }));
