@@ -18,6 +18,7 @@ import { RevokeToken } from './tokens/revoke-token.tsx';
 import { RotateToken } from './tokens/rotate-token.tsx';
 import { scopeWords } from './tokens/scope-words.ts';
 import type { AdminToken } from './tokens/shown-token.ts';
+import { SignedInPeople } from './tokens/signed-in-people.tsx';
 import styles from './tokens/tokens.module.css';
 
 /** The admin tokens of this gateway. */
@@ -75,6 +76,7 @@ function Tokens() {
           </EmptyState>
         }
       />
+      <SignedInPeople />
       {params.has('create') && <CreateToken onClose={() => setParams({}, { replace: true })} />}
       {action?.kind === 'edit' && <EditToken token={action.token} onClose={close} />}
       {action?.kind === 'rotate' && <RotateToken token={action.token} onClose={close} />}
