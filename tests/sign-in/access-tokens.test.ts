@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { AUDIENCE, startSignIn, type TestSignIn } from './start-sign-in.ts';
 import { CLIENT_ID } from './test-provider.ts';
@@ -75,6 +75,21 @@ describe('An access token of the identity provider', () => {
     const unknown = await gateway.provider.accessToken(usual(), { kid: 'never there' });
     for (let times = 0; times < 5; times += 1) expect((await whoami(unknown)).status).toBe(401);
     expect(gateway.provider.requests.length).toBeLessThanOrEqual(1);
+  });
+
+  it('is accepted with a key that is new, and no longer with one that the provider has withdrawn', async () => {
+    const { provider } = gateway;
+    const before = await provider.accessToken(usual());
+    await provider.rotateKeys('second');
+    // For so long unknown keys are not looked for again.
+    const later = Date.now() + 31_000;
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(later);
+    try {
+      expect((await whoami(await provider.accessToken(usual()))).status).toBe(200);
+      expect((await whoami(before)).status).toBe(401);
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   it('names the program in the audit log', async () => {
