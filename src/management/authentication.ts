@@ -11,7 +11,7 @@ import { missingScope, type Principal, ROOT } from '../permissions/principal.ts'
 import { authenticateBearer, type People } from '../sign-in/people.ts';
 import type { Endpoint } from './endpoint.ts';
 import { notePrincipal, principalOf } from './principal-of.ts';
-import { requireConsole } from './sign-in/request-origin.ts';
+import { CONSOLE_HEADER, requireConsole } from './sign-in/request-origin.ts';
 
 /** What credentials are checked against. */
 export interface Credentials {
@@ -66,9 +66,9 @@ function tokenFinder({ rootTokens, adminTokens, failedCredentials, people }: Cre
   };
 }
 
-/** Browsers send this header with each request, and no page can leave it out. */
+/** Browsers send the first header with each request to a secure origin, and no page can leave it out. The console always sends the other one. */
 function isFromBrowser({ headers }: Request): boolean {
-  return headers['sec-fetch-site'] !== undefined;
+  return headers['sec-fetch-site'] !== undefined || headers[CONSOLE_HEADER] !== undefined;
 }
 
 /** The bearer token; undefined if the header does not have the form of one. */

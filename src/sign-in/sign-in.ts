@@ -46,7 +46,7 @@ export interface BegunDeviceAttempt {
 /** How long a person may take at the provider. Milliseconds. */
 const ATTEMPT_MS = 600_000;
 /** Anyone may begin an attempt: a flood of them must not become a flood at the provider. */
-const PROVIDER_CALLS = { maxRunning: 8, maxWaiting: 64 };
+const PROVIDER_CALLS = { maxRunning: 8, maxWaiting: 256, maxWaitingPerGroup: 16 };
 
 /** What a ticket holds. */
 type Ticket = { readonly expiresAtMs: number; readonly returnTo: string | null } & (
@@ -101,7 +101,7 @@ export class SignIn {
       // Of what the client sends only the query is used: the rest is known.
       const callback = new URL(attempt.redirectUri);
       callback.search = query;
-      const identity = await this.#call(() => this.#options.provider.redeem(callback, attempt));
+      const identity = await this.#call(context, () => this.#options.provider.redeem(callback, attempt));
       return { ...(await this.#session(identity, kind, context)), returnTo };
     });
   }
@@ -118,7 +118,7 @@ export class SignIn {
   /** Undefined if the provider does not offer it. */
   beginDevice(context: AttemptContext): Promise<BegunDeviceAttempt | undefined> {
     return this.#observed(context, async () => {
-      const started = await this.#call(() => this.#options.provider.startDevice());
+      const started = await this.#call(context, () => this.#options.provider.startDevice());
       if (started === undefined) return undefined;
       const { deviceCode, ...device } = started;
       return { device, ticket: this.#seal('command', { deviceCode, returnTo: null }) };
@@ -129,7 +129,9 @@ export class SignIn {
     return this.#observed(context, async () => {
       const opened = this.#open('command', ticket);
       if (!('deviceCode' in opened)) throw new SignInFailure('not_started');
-      const identity = await this.#call(() => this.#options.provider.redeemDevice(opened.deviceCode));
+      const identity = await this.#call(context, () =>
+        this.#options.provider.redeemDevice(opened.deviceCode),
+      );
       return typeof identity === 'string' ? identity : this.#session(identity, 'command', context);
     });
   }
@@ -159,11 +161,12 @@ export class SignIn {
     }
   }
 
-  #call<Result>(work: () => Promise<Result>): Promise<Result> {
+  /** Addresses take turns, so that none of them keeps the others out. */
+  #call<Result>({ address }: AttemptContext, work: () => Promise<Result>): Promise<Result> {
     const result = Promise.withResolvers<Result>();
     const isTaken = this.#calls.run((done) => {
       work().then(result.resolve, result.reject).finally(done);
-    });
+    }, address);
     if (!isTaken) result.reject(new SignInFailure('provider_unavailable', 'too many attempts at a time'));
     return result.promise;
   }

@@ -77,8 +77,10 @@ describe('ROOT_TOKEN_SIGN_IN=off', () => {
     const headers = { Authorization: `Bearer ${ROOT_TOKEN}` };
     const whoami = (more = {}) =>
       fetch(`${gateway.origin}/tollgate/whoami`, { headers: { ...headers, ...more } });
-    for (const site of ['same-origin', 'none', 'cross-site']) {
-      const response = await whoami({ 'Sec-Fetch-Site': site });
+    const sites = ['same-origin', 'none', 'cross-site'].map((site) => ({ 'Sec-Fetch-Site': site }));
+    // Without TLS browsers leave out the former.
+    for (const ofBrowser of [...sites, { 'Tollgate-Console': '1' }]) {
+      const response = await whoami(ofBrowser);
       expect([response.status, await response.json()]).toEqual([
         403,
         expect.objectContaining({ code: 'root_token_off' }),

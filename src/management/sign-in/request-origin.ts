@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { TollgateError } from '../../errors.ts';
 
 /** The header that comes with each request of the console. No form can send it, and a page of another origin may not. */
-const CONSOLE_HEADER = 'tollgate-console';
+export const CONSOLE_HEADER = 'tollgate-console';
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /**
