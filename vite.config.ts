@@ -83,7 +83,7 @@ const consoleConfig: UserConfig = {
 /** The pages for consumers, whose paths are settings of the gateway: all of their files are relative to the page. */
 function portalConfig(): UserConfig {
   const config = pages('portal');
-  const input = ['handover.html'].map((file) => join(import.meta.dirname, 'src/portal', file));
+  const input = ['handover.html', 'portal.html'].map((file) => join(import.meta.dirname, 'src/portal', file));
   return {
     ...config,
     base: './',

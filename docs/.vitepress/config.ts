@@ -63,6 +63,7 @@ export default defineConfig({
         items: [
           page('Designing limits', 'limits'),
           page('The console', 'console'),
+          page('The portal', 'portal'),
           page('The command', 'cli'),
           page('The client', 'client'),
           page('Configuration as code', 'configuration-as-code'),

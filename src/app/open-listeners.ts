@@ -3,7 +3,7 @@ import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-bo
 import type { RequestIds } from '../http/request-id.ts';
 import type { HandoverApp } from '../management/handovers/handover-app.ts';
 import type { SelfServiceApp } from '../management/self-service/self-service-app.ts';
-import { isAtOrBelow } from '../paths/path-matcher.ts';
+import { isAtOrBelow, PORTAL_PATH } from '../paths/path-matcher.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import type { ClientTimeouts } from '../server/connections/client-timeouts.ts';
 import { HEAD_LIMIT_BYTES } from '../server/parsing/head-limits.ts';
@@ -22,6 +22,8 @@ export interface ListenerParts {
   readonly selfService: SelfServiceApp | null;
   /** Null without self-service. */
   readonly handovers?: HandoverApp | null;
+  /** The consumers' portal; undefined without it. */
+  readonly portal?: ((req: IncomingMessage, res: ServerResponse) => void) | undefined;
   /** Undefined if no other gateway asks for decisions. */
   readonly authorize?: Pick<WiredAuthorize, 'traffic'> | undefined;
   readonly observers: Pick<RequestObservers, 'rejected' | 'selfServed'>;
@@ -127,9 +129,9 @@ function commonOptions(
   };
 }
 
-/** The proxied side authenticates the key; the app responds. Links need no key. */
+/** The proxied side authenticates the key; the app responds. Links and the portal's files need no key. */
 function selfServiceOn(
-  { proxy, handovers, observers }: ListenerParts,
+  { proxy, handovers, portal, observers }: ListenerParts,
   app: SelfServiceApp,
 ): NonNullable<PublicServerOptions['selfService']> {
   const serve = proxy.selfService({
@@ -137,13 +139,18 @@ function selfServiceOn(
     serve: app.serve,
     observe: (summary) => observers.selfServed(summary, app.operationOf(summary.method, summary.path)),
   });
+  const isOwn = (path: string): boolean => isAtOrBelow(path, app.path);
+  const pageAt = (path: string) => {
+    if (!isOwn(path)) return portal;
+    return handovers && isAtOrBelow(path, handovers.path) ? handovers.serve : undefined;
+  };
   return {
-    path: app.path,
+    owns: portal === undefined ? isOwn : (path) => isOwn(path) || isAtOrBelow(path, PORTAL_PATH),
     serve(req, res, head) {
-      if (handovers && isAtOrBelow(head.path, handovers.path)) {
-        req.url = head.target;
-        handovers.serve(req, res);
-      } else serve(req, res, head);
+      const page = pageAt(head.path);
+      if (page === undefined) return serve(req, res, head);
+      req.url = head.target;
+      page(req, res);
     },
   };
 }

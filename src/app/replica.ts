@@ -33,6 +33,7 @@ import type { AuthorizeParts, WiredAuthorize } from './wiring/wire-authorize.ts'
 import { wireChanges } from './wiring/wire-changes.ts';
 import type { Sealing } from './wiring/wire-configurations.ts';
 import { CONSOLE_DIRECTORY, wireManagement } from './wiring/wire-management.ts';
+import type { WirePortal } from './wiring/wire-portal.ts';
 import { wireProxy } from './wiring/wire-proxy.ts';
 import { wireRecordTasks } from './wiring/wire-record-tasks.ts';
 import { wireStores } from './wiring/wire-stores.ts';
@@ -77,6 +78,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   const { vault, redactor } = secrets;
   const desired =
     settings.configFile === null ? undefined : await configurationIn(settings.configFile, settings.pathCase);
+  const portal = await portalWith(settings);
   const stores = await wireStores(context, vault);
   const changes = wireChanges(context, stores);
   const { usage, streams, thresholds, delivering, ...tasks } = wireRecordTasks(context, {
@@ -106,7 +108,10 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     version: gatewayVersion(),
   });
   const { proxy } = proxied;
-  const listeners = await openListeners(context, { ...shared, ...apps, authorize, proxy, connectionLimits });
+  const listeners = await openListeners(context, {
+    ...{ ...shared, ...apps, authorize, proxy, connectionLimits },
+    portal: portal?.(context, shared),
+  });
   // Before the listeners drain: a stream would keep them until the end of the deadline.
   context.shutdown.add('event streams', CLOSE_DEADLINE_MS, () => streams.stop());
   return startedReplica(context, { listeners, registry, readiness });
@@ -130,6 +135,13 @@ async function signIn(
   if (context.settings.oidcIssuer === null) return undefined;
   const { wireSignIn } = await import('./wiring/wire-sign-in.ts');
   return wireSignIn(context, parts);
+}
+
+/** Imports the portal, and reads its logo, only if it is on. */
+async function portalWith(settings: Settings): Promise<WirePortal | undefined> {
+  if (settings.portal === 'off') return undefined;
+  const { preparePortal } = await import('./wiring/wire-portal.ts');
+  return preparePortal(settings);
 }
 
 /** The vault that seals secrets, the root tokens, and the redactor that keeps secrets out of logs, traces and statistics. */

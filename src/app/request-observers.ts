@@ -1,6 +1,7 @@
 import type { TollgateError } from '../errors.ts';
 import { errorResponse } from '../http/errors/error-responses.ts';
 import type { ServedRequest } from '../http/with-request-id.ts';
+import { PORTAL_OPERATION } from '../management/built-page.ts';
 import { CONSOLE_OPERATION } from '../management/console-files.ts';
 import { DOCUMENTED_ENDPOINTS } from '../management/endpoints.ts';
 import { HANDOVER_PAGE_OPERATION } from '../management/handovers/handover-app.ts';
@@ -57,6 +58,7 @@ export function observeRequests(
     CONSOLE_OPERATION,
     HANDOVER_PAGE_OPERATION,
     SIGN_IN_OPERATION,
+    PORTAL_OPERATION,
   ]);
   const keys = metricsPerKey === 0 ? undefined : new KeyMetrics(metricsPerKey, () => clock.monotonicMs());
   const backend = backendUrl?.host ?? '';

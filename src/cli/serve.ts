@@ -30,6 +30,10 @@ const gateway = await start({ clock: systemClock, random: systemRandom, log }).c
     process.stderr.write(`CONFIG_FILE: ${error.message}\n`);
     process.exit(EXIT_CODES.configuration);
   }
+  if (error instanceof InvalidSettings) {
+    process.stderr.write(`${error.message}\n`);
+    process.exit(EXIT_CODES.configuration);
+  }
   if (error instanceof StartFault) process.stderr.write(`${error.message}\n`);
   else log.fatal({ err: error }, 'could not start');
   process.exit(EXIT_CODES.fault);
@@ -47,7 +51,7 @@ async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> 
   }
   if (settings.workers > 1) {
     // Otherwise each worker would report the same fault, and be restarted.
-    await checkConfigurationFile();
+    await checkFiles();
     const { startWorkerGroup } = await import('../app/workers/worker-group.ts');
     return startWorkerGroup(settings, platform);
   }
@@ -58,14 +62,19 @@ async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> 
 
 /** For `--check`: imports the code of every kind of process, so that Node compiles and caches all of it, and starts nothing. */
 async function endAfterCheck(): Promise<never> {
-  await checkConfigurationFile();
+  await checkFiles();
   await import('../app/single-process.ts');
   await import('../app/workers/worker-group.ts');
   await import('../app/workers/worker.ts');
   process.exit(0);
 }
 
-async function checkConfigurationFile(): Promise<void> {
+/** Reads the files that a start reads besides its settings. */
+async function checkFiles(): Promise<void> {
+  if (settings.portal === 'on') {
+    const { preparePortal } = await import('../app/wiring/wire-portal.ts');
+    await preparePortal(settings);
+  }
   if (settings.configFile === null) return;
   const { readConfigurationFile } = await import('../app/configuration-file.ts');
   await readConfigurationFile(settings.configFile, settings.pathCase);

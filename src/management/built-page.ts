@@ -15,12 +15,25 @@ export interface BuiltPageOptions {
   readonly name: string;
   /** In metrics and the access log. */
   readonly operation: string;
+  /** Completes the HTML of the page; it is sent as it is by default. */
+  readonly complete?: (html: string) => string;
+  /** Responds to further paths. */
+  readonly further?: RequestHandler;
 }
+
+/** The operation of requests for the portal's files, in metrics and the access log. */
+export const PORTAL_OPERATION = 'portal';
 
 const NOT_BUILT = 'The page is not built: run "npm run build:console".\n';
 
 /** Serves a page for consumers, and its files below it, to anyone: they hold no data. Responds to `/` and `/assets/…`. */
-export function createBuiltPage({ directory, name, operation }: BuiltPageOptions): Express {
+export function createBuiltPage({
+  directory,
+  name,
+  operation,
+  complete = (html) => html,
+  further,
+}: BuiltPageOptions): Express {
   const app = express();
   const sendAsset = assetSender(directory);
   const file = join(directory, `${name}.html`);
@@ -37,9 +50,10 @@ export function createBuiltPage({ directory, name, operation }: BuiltPageOptions
     if (!(await isFile(file))) return void res.status(404).type('text').send(NOT_BUILT);
     // The page has no slash at its end, so its files are relative to the segment before it.
     const page = (await readFile(file, 'utf8')).replaceAll('"./assets/', `"./${name}/assets/`);
-    res.set('Cache-Control', 'no-store').type('html').send(page);
+    res.set('Cache-Control', 'no-store').type('html').send(complete(page));
   });
   app.get('/assets/*name', (req, res) => sendAsset(req, res, String(req.params.name)));
+  if (further !== undefined) app.use(further);
   app.use(() => {
     throw new TollgateError('not_found', 'There is nothing at this path.');
   });

@@ -8,8 +8,11 @@ import type { PathCase } from './path-readings.ts';
 /** Paths of the management interface: they and all paths below them are never proxied. */
 const RESERVED_PATHS = ['/consumer-api-key', '/rate-limit', '/api-keys', '/tollgate'] as const;
 
-/** The default path of self-service: the only path below a reserved prefix that is not for administrators. */
+/** The default path of self-service, which is for consumers although it is below a reserved prefix. */
 export const SELF_SERVICE_PATH = '/tollgate/self';
+
+/** The path of the consumers' portal, on the public port. */
+export const PORTAL_PATH = '/tollgate/portal';
 
 /** The path at which the port for other gateways and services verifies secrets. It is like any other elsewhere. */
 export const VERIFY_PATH = '/verify';

@@ -1,6 +1,11 @@
-// The room `portal`: the pages for consumers, in their browsers: that of hand-over links.
-// In: the address of the page, and responses of the gateway to it.
-// Out: what a consumer sees and does; all of its sentences are in this file.
+// The room `portal`: the pages for consumers, in their browsers: that of hand-over links, and the portal.
+// In: the address of the page, what the gateway has written into it, and responses of the gateway to it.
+// Out: what a consumer sees and does; all sentences are in this file, but those of limits, which are the console's.
+
+/** "1 request", "12 requests" */
+function counted(count: number, singular: string): string {
+  return `${new Intl.NumberFormat().format(count)} ${singular}${count === 1 ? '' : 's'}`;
+}
 
 /** Every sentence of the pages for consumers: the one file to translate. */
 export const WORDS = {
@@ -40,5 +45,116 @@ export const WORDS = {
     lost: 'The connection broke before the secret arrived. Open the link again: if it says that it was used just now, ask the sender for another one.',
     again: 'Try again',
     requestId: (id: string) => `Request ${id}`,
+  },
+  portal: {
+    links: 'Help and session',
+    docs: 'Documentation',
+    support: 'Support',
+    signOut: 'Sign out',
+    asOf: (time: string) => `As of ${time}`,
+    refresh: 'Refresh',
+    neverExpires: 'The key does not expire.',
+    expires: (instant: string, days: number) =>
+      days >= 30
+        ? `The key expires on ${instant}.`
+        : `The key expires on ${instant}: ${days < 1 ? 'in less than a day' : `in ${counted(days, 'day')}`}.`,
+    signIn: {
+      title: 'Your API key',
+      label: 'API key',
+      hint: 'Your key stays in the memory of this tab, until you reload or close it. It is sent to this gateway only, never put into an address, and never stored.',
+      empty: 'Enter your API key.',
+      submit: 'Show my key',
+      busy: 'Checking…',
+    },
+    faults: {
+      invalid_api_key: 'This is not a valid key. Check that you copied all of it.',
+      key_disabled: 'This key is disabled. Ask whoever gave it to you.',
+      key_expired: 'This key has expired. Ask whoever gave it to you for another one.',
+      address_not_allowed: 'This key may not be used from your network.',
+      origin_not_allowed:
+        'This key may not be used in web pages of this address. Open the portal at the address that you were given.',
+      too_many_requests: 'Too many attempts. Wait a moment, then try again.',
+      rotation_in_progress:
+        'The key was given a new secret already, and the previous one is still valid. Wait until it ends, or ask whoever gave you the key.',
+      missing_scope: 'This key may not be given a new secret here any more. Ask whoever gave it to you.',
+      broken: 'There was no response. Check your connection, then try again.',
+      unavailable: 'The gateway does not respond properly at the moment. Try again shortly.',
+    },
+    limits: {
+      title: 'What is left',
+      unlimited: 'Your key has no rate limit.',
+      plan: (id: string, limits: string) => `Your plan “${id}” allows ${limits}.`,
+      left: (remaining: string, room: string) => `${remaining} of ${room} left`,
+      meter: (limit: string) => `What is left of ${limit}`,
+      unknown: 'How much is left is not known at the moment.',
+      perCustomer: 'Counted for each of your customers apart.',
+      notOpen: 'The window starts with your next request.',
+      resets: (instant: string, duration: string) => `Resets ${duration}, at ${instant}`,
+    },
+    usage: {
+      title: 'Requests',
+      range: 'Time range',
+      days: (days: number) => (days === 1 ? '24 hours' : `${days} days`),
+      csv: 'Download CSV',
+      fileName: (days: number) => `usage-${days === 1 ? '24-hours' : `${days}-days`}.csv`,
+      loading: 'Loading…',
+      sentence: (allowed: number, limited: number, failed: number) =>
+        allowed + limited + failed === 0
+          ? 'No requests in this time.'
+          : `${counted(allowed + limited + failed, 'request')}: ${counted(limited, 'time')} limited, ${failed} failed for another reason.`,
+      allowed: 'Successful',
+      limited: 'Limited (429)',
+      failed: 'Failed',
+      most: (requests: string) => `Highest bar: ${requests}`,
+      asTable: 'View as table',
+      start: 'From',
+      hour: 'Hour from',
+      endpoints: 'Endpoints',
+      endpoint: 'Path',
+      endpointDays: (days: number) =>
+        days === 1 ? 'Yesterday and today, in UTC.' : `The last ${days} days, in UTC.`,
+      others: 'all others',
+      none: 'No requests in this time.',
+      limitedTitle: 'Limited in the last 24 hours',
+      neverLimited: 'No request was rejected with 429.',
+      limitedTimes: (times: number) =>
+        `${counted(times, 'request')} got 429. Wait for as long as the header Retry-After says before you try again.`,
+    },
+    examples: {
+      title: 'Send a request',
+      intro: 'Put your key into the variable API_KEY of the environment, and your path behind the address.',
+      language: 'Language',
+    },
+    rotate: {
+      title: 'New secret',
+      intro: 'The key keeps its name, its limits and its history. Your programs need the new secret.',
+      legend: 'How long does the present secret stay valid?',
+      graces: [
+        {
+          seconds: 0,
+          label: 'Not at all',
+          consequence: 'It is rejected from the next request on. For a secret that somebody else has seen.',
+        },
+        {
+          seconds: 3600,
+          label: '1 hour',
+          consequence: 'Both secrets work for an hour, then only the new one.',
+        },
+        { seconds: 86_400, label: '24 hours', consequence: 'Both secrets work until this time tomorrow.' },
+        {
+          seconds: 604_800,
+          label: '7 days',
+          consequence: 'Both secrets work for a week: time to change your programs.',
+        },
+      ],
+      submit: 'Make a new secret',
+      busy: 'Making…',
+      keepNow: 'Keep the new secret now: this page can not show it again.',
+      previousEnded: 'The previous secret does not work any more.',
+      previousUntil: (instant: string) => `The previous secret works until ${instant}.`,
+      during: (instant: string) =>
+        `The key was given a new secret. The previous one works until ${instant}; after that you can make another one here.`,
+      done: 'I have kept it',
+    },
   },
 } as const;

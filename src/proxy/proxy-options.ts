@@ -72,6 +72,8 @@ export interface ProxyOptions extends BodyRateOptions {
   readonly trustedProxies: BlockList;
   /** Origins whose pages may use any key that is not restricted to origins; `*` = any. */
   readonly corsAllowedOrigins: readonly string[];
+  /** The origin of the public port as browsers see it; null = not known. */
+  readonly publicUrl: string | null;
   /** The origins to which keys are restricted. */
   readonly keyOrigins: Pick<KeyOrigins, 'find' | 'knows'>;
   /** Called once for every request, when its response is over. Must not throw. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TollgateError } from '../errors.ts';
 import { negotiatedError } from '../http/errors/problem-details.ts';
+import { ownPageTest } from '../http/own-page.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import type { Exchange, Step } from './exchange.ts';
@@ -31,14 +32,14 @@ export interface SelfService {
 
 /**
  * The steps of a request about the presented key itself. The key is checked as for a proxied request, but the request is not counted
- * against its plan, not recorded and not forwarded.
+ * against its plan, not recorded and not forwarded. A page of the gateway itself, such as the portal, counts as one of the key's origins.
  */
 export function selfServiceSteps(
   options: ProxyOptions,
   crossOrigin: CrossOrigin,
   service: SelfService,
 ): readonly Step[] {
-  const keyOptions = { ...options, crossOrigin };
+  const keyOptions = { ...options, crossOrigin, isOwnPage: ownPageTest(options.publicUrl) };
   return [
     negotiateErrors,
     cors(crossOrigin),

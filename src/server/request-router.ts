@@ -10,7 +10,7 @@ import { rejectAndClose, rejectOnSocket } from '../http/errors/send-error.ts';
 import { type RawHeadResponse, responseDue } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RequestIds } from '../http/request-id.ts';
-import { isAtOrBelow, isReserved } from '../paths/path-matcher.ts';
+import { isReserved } from '../paths/path-matcher.ts';
 import type { ClientConnections } from './connections/client-connections.ts';
 import { hasOption } from './parsing/connection-header.ts';
 import { parseRequest } from './parsing/parse-request.ts';
@@ -29,7 +29,8 @@ interface ProxiedTraffic {
 
 /** Handles requests of consumers about their own keys. Owns the response; never throws. */
 interface SelfService {
-  readonly path: string;
+  /** Whether a path (no query) is one of self-service. */
+  owns(path: string): boolean;
   serve(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
 }
 
@@ -39,7 +40,7 @@ export interface Routes {
   readonly proxied?: ProxiedTraffic;
   /** An Express app. Undefined: no path is reserved, everything is proxied. */
   readonly management?: (req: IncomingMessage, res: ServerResponse) => void;
-  /** Responds to consumers about their own keys, at a path and below it. Undefined: that path is like any other. */
+  /** Responds to consumers about their own keys, at paths of its own. Undefined: all paths are like any other. */
   readonly selfService?: SelfService | undefined;
   /** Called for each request that is rejected because of its head, before any handler gets it. */
   readonly onRejected: (error: TollgateError, requestId: string) => void;
@@ -63,8 +64,7 @@ export class RequestRouter {
     this.#connections = connections;
     const { management, selfService } = routes;
     this.#isReserved = (path) =>
-      (management !== undefined && isReserved(path)) ||
-      (selfService !== undefined && isAtOrBelow(path, selfService.path));
+      (management !== undefined && isReserved(path)) || (selfService?.owns(path) ?? false);
   }
 
   serve(req: IncomingMessage, res: RawHeadResponse): void {
@@ -83,7 +83,7 @@ export class RequestRouter {
     if (head.path === WHOLE_SERVER) {
       res.setHeader('X-Request-Id', this.#routes.requestIds.idOf(req));
       sendServerOptions(res, FORWARDED_METHODS);
-    } else if (selfService !== undefined && isAtOrBelow(head.path, selfService.path)) {
+    } else if (selfService?.owns(head.path)) {
       selfService.serve(req, res, head);
     } else if (proxied === undefined || this.#isForManagement(head)) {
       req.url = head.target;

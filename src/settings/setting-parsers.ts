@@ -104,6 +104,29 @@ export const publicUrl: Parse<string> = (value) => {
   return url.origin;
 };
 
+/** The address of a page, which a browser opens on a click: no script, no file. */
+export const webLink: Parse<string> = (value) => linkWith(value, ['https:', 'http:']);
+
+/** The same, or an address for mail. */
+export const supportLink: Parse<string> = (value) => linkWith(value, ['https:', 'http:', 'mailto:']);
+
+function linkWith(value: string, schemes: readonly string[]): string {
+  const url = URL.parse(value);
+  if (url === null || !schemes.includes(url.protocol) || value.length > 1024) {
+    const forms = [
+      'https://example.com/page',
+      ...(schemes.includes('mailto:') ? ['mailto:help@example.com'] : []),
+    ];
+    throw new Error(`must be an address like ${forms.join(' or ')}`);
+  }
+  if (url.username !== '' || url.password !== '') throw new Error('must not hold a user name or a password');
+  return url.href;
+}
+
+/** A colour as `#rrggbb`, in lower case. */
+export const color: Parse<string> = (value) =>
+  pattern(/^#[0-9a-f]{6}$/, 'a colour like #4f46e5')(value.toLowerCase());
+
 /** The URL of one Postgres server. */
 export const postgresUrl: Parse<string> = (value) => {
   const url = URL.parse(value);

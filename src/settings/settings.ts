@@ -16,6 +16,7 @@ import {
   authorizeTokens,
   backendUrl,
   booleanWord,
+  color,
   consoleSwitch,
   corsOrigins,
   count,
@@ -33,7 +34,9 @@ import {
   publicUrl,
   rootTokens,
   selfServicePath,
+  supportLink,
   text,
+  webLink,
 } from './setting-parsers.ts';
 import {
   claimName,
@@ -50,6 +53,9 @@ const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/;
 const HOST = text((value) => isIP(value) > 0 || HOST_NAME.test(value), 'an IP address or a host name');
 /** The characters of a URI reference, RFC 3986 appendix A. */
 const EVENT_SOURCE = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]{1,255}$/;
+
+/** Without control characters, and those that turn the direction of a text around. */
+const PORTAL_NAME = /^[^\p{C}]{1,80}$/u;
 
 /** The table of all settings. Each is described in `docs/settings.md`, and a test checks that both agree. */
 export const SETTINGS = {
@@ -96,6 +102,12 @@ export const SETTINGS = {
     emptyCounts: true,
   },
   publicUrl: setting('PUBLIC_URL', '', optional(publicUrl)),
+  portal: setting('PORTAL', 'off', oneOf('on', 'off')),
+  portalName: setting('PORTAL_NAME', 'API portal', pattern(PORTAL_NAME, 'a text of at most 80 characters')),
+  portalLogoFile: setting('PORTAL_LOGO_FILE', '', optional(text((value) => value.length <= 1024, 'a path'))),
+  portalDocsUrl: setting('PORTAL_DOCS_URL', '', optional(webLink)),
+  portalSupportUrl: setting('PORTAL_SUPPORT_URL', '', optional(supportLink)),
+  portalColor: setting('PORTAL_COLOR', '', optional(color)),
   console: setting('CONSOLE', 'on', consoleSwitch),
   publicAdminUrl: setting('PUBLIC_ADMIN_URL', '', optional(publicOrigin)),
   rootTokenSignIn: setting('ROOT_TOKEN_SIGN_IN', 'on', oneOf('on', 'off')),
@@ -284,6 +296,9 @@ function faultsBetween(values: Partial<Values>, environment: Environment): reado
   const ports = [port, adminPort, authorizePort, opsPort].filter((value) => Boolean(value));
   if (new Set(ports).size < ports.length)
     faults.push('PORT, ADMIN_PORT, AUTHORIZE_PORT, OPS_PORT: must differ from each other');
+
+  if (values.portal === 'on' && values.selfServicePath === null)
+    faults.push('PORTAL: needs self-service, so SELF_SERVICE_PATH must not be empty');
 
   if (workers !== undefined && workers > 1 && [port, adminPort, authorizePort].includes(0)) {
     faults.push('PORT, ADMIN_PORT, AUTHORIZE_PORT: must not be 0 with WORKERS above 1, which share them');

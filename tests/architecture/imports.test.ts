@@ -18,7 +18,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli'],
   client: [],
   console: ['client', 'events', 'limiter', 'paths'],
-  portal: ['console'],
+  portal: ['client', 'console'],
   cli: [
     'client',
     'app',
@@ -135,6 +135,7 @@ const packageFolders: Readonly<Record<string, readonly string[]>> = {
   'lucide-react': ['console'],
   wouter: ['console'],
   preact: ['portal'],
+  saxes: ['management'],
   commander: ['cli'],
   'csv-parse': ['cli'],
   '@bomb.sh/tab': ['cli'],
@@ -268,9 +269,21 @@ describe('the folders of src', () => {
     ]);
   });
 
+  it('load no code of the portal at a start without PORTAL', () => {
+    const entries = ['main.ts', 'cli/serve.ts', 'app/single-process.ts', 'app/workers/worker.ts'];
+    const loaded = new Set(entries.flatMap((entry) => [...loadedFrom(entry)]));
+    const ofPortal = /^(?:app\/wiring\/wire-portal\.ts|management\/portal\/)/;
+    expect(loaded.has('app/replica.ts')).toBe(true);
+    expect([...loaded].filter((file) => ofPortal.test(file))).toEqual([]);
+    const replica = readFileSync(join(source, 'app/replica.ts'), 'utf8');
+    expect(replica).toMatch(/portal === 'off'\) return undefined;\n.* = await import\(.*portal/);
+  });
+
   it('read the environment only in the entries', () => {
     const readers = files.filter((file) => readFileSync(join(source, file), 'utf8').includes('process.env'));
-    expect(readers.filter((file) => !entries.includes(file))).toEqual([]);
+    // Programs for consumers to copy.
+    const examples = 'portal/portal/examples.tsx';
+    expect(readers.filter((file) => !entries.includes(file) && file !== examples)).toEqual([]);
   });
 
   it('take time and randomness from the platform', () => {

@@ -115,6 +115,7 @@ describe('a consumer', () => {
       name: 'Mobile app',
       expiresAt: null,
       rotation: null,
+      selfService: [],
       rateLimitId: 'self-plan',
       limits: [
         {

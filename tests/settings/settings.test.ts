@@ -104,6 +104,16 @@ describe('settings', () => {
     ['CORS_ALLOWED_ORIGINS', 'https://app.example.com/'],
     ['CONSOLE', 'true'],
     ['CONSOLE', 'dev/console'],
+    ['PORTAL', 'true'],
+    ['PORTAL_NAME', 'a'.repeat(81)],
+    ['PORTAL_NAME', 'a\u202eb'],
+    ['PORTAL_DOCS_URL', 'docs.example.com'],
+    ['PORTAL_DOCS_URL', 'javascript:alert(1)'],
+    ['PORTAL_DOCS_URL', 'mailto:help@example.com'],
+    ['PORTAL_DOCS_URL', 'https://user:password@docs.example.com'],
+    ['PORTAL_SUPPORT_URL', 'data:text/html,hello'],
+    ['PORTAL_COLOR', 'red'],
+    ['PORTAL_COLOR', '#fff'],
     ['EVENTS_THRESHOLDS', '0'],
     ['EVENTS_THRESHOLDS', '80,101'],
     ['EVENTS_THRESHOLDS', '80,80'],
@@ -326,6 +336,21 @@ describe('settings', () => {
     );
     // Near a setting that is set: a variable of another program, or a leftover.
     expect(faultsOf({ ...complete, DATABASE_URI: 'value', REDIS_URI: 'value' })).toEqual([]);
+  });
+
+  it('have no portal without self-service, and none by default', () => {
+    expect(readSettings(minimal)).toMatchObject({
+      portal: 'off',
+      portalName: 'API portal',
+      portalColor: null,
+    });
+    const brand = { PORTAL_COLOR: '#4F46E5', PORTAL_SUPPORT_URL: 'mailto:help@example.com' };
+    expect(readSettings({ ...minimal, PORTAL: 'on', ...brand })).toMatchObject({
+      ...{ portalColor: '#4f46e5', portalSupportUrl: 'mailto:help@example.com' },
+    });
+    expect(faultsOf({ ...minimal, PORTAL: 'on', SELF_SERVICE_PATH: '' })).toEqual([
+      'PORTAL: needs self-service, so SELF_SERVICE_PATH must not be empty',
+    ]);
   });
 
   it('take the CONSOLE of an init system for none', () => {

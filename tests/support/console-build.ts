@@ -6,7 +6,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 /** Builds unless nothing in the source is newer. */
 const BUILD_WHERE_OUTDATED = `
-if [ -e dist/console/index.html ] && [ -e dist/portal/handover.html ] && [ -z "$(find src/console src/portal src/client vite.config.ts package.json -newer dist/console/index.html)" ]
+if [ -e dist/console/index.html ] && [ -e dist/portal/portal.html ] && [ -z "$(find src/console src/portal src/client vite.config.ts package.json -newer dist/console/index.html)" ]
 then exit 0
 fi
 exec npm run -s build:console -- --logLevel warn`;

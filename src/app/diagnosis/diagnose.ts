@@ -5,6 +5,7 @@ import { InvalidSettings, readSettings, type Settings } from '../../settings/set
 import { failureReason } from '../../storage/failure-reason.ts';
 import { readConfigurationFile } from '../configuration-file.ts';
 import { InvalidConfiguration } from '../invalid-configuration.ts';
+import { preparePortal } from '../wiring/wire-portal.ts';
 import { checkRecords } from './check-records.ts';
 import { checkRedis } from './check-redis.ts';
 import { type Finding, fault, ok } from './finding.ts';
@@ -25,13 +26,21 @@ export async function diagnose(environment: Environment, platform: Platform): Pr
         'Correct the environment; docs/settings.md describes every variable.',
       ),
     );
-  const [configuration, records, redis, backend] = await Promise.all([
+  const [portal, configuration, records, redis, backend] = await Promise.all([
+    checkPortal(settings),
     checkConfiguration(settings),
     checkRecords(settings, platform),
     checkRedis(settings, platform),
     checkBackend(settings),
   ]);
-  return [ok('settings', 'The settings are valid.'), ...configuration, ...records, ...redis, backend];
+  return [
+    ok('settings', 'The settings are valid.'),
+    ...portal,
+    ...configuration,
+    ...records,
+    ...redis,
+    backend,
+  ];
 }
 
 function settingsOrFaults(environment: Environment): Settings | InvalidSettings {
@@ -58,6 +67,19 @@ async function checkConfiguration({ configFile, pathCase }: Settings): Promise<r
         'Correct CONFIG_FILE, or the file: the gateway does not start with this one.',
       ),
     );
+  }
+}
+
+/** Reads the portal's logo as a start of the gateway does. */
+async function checkPortal(settings: Settings): Promise<readonly Finding[]> {
+  if (settings.portal === 'off' || settings.portalLogoFile === null) return [];
+  try {
+    await preparePortal(settings);
+    return [ok('settings', 'The PORTAL_LOGO_FILE holds a logo.')];
+  } catch (error) {
+    if (!(error instanceof InvalidSettings)) throw error;
+    const fix = 'Correct PORTAL_LOGO_FILE, or the file: the gateway does not start with this one.';
+    return error.faults.map((sentence) => fault('settings', `${sentence}.`, fix));
   }
 }
 

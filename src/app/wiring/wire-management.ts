@@ -5,6 +5,7 @@ import { TokenAuthenticator } from '../../admins/token-authenticator.ts';
 import type { EventStreams } from '../../events/stream/event-streams.ts';
 import { BodyBudget } from '../../http/body-budget.ts';
 import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
+import { LOOPBACK_HOST } from '../../http/own-page.ts';
 import type { RequestIds } from '../../http/request-id.ts';
 import { withRequestId } from '../../http/with-request-id.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
@@ -48,7 +49,7 @@ import { usageSeries } from './wire-usage.ts';
 export const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../../dist/console');
 
 /** The pages for consumers, likewise. */
-const PORTAL_DIRECTORY = join(import.meta.dirname, '../../../dist/portal');
+export const PORTAL_DIRECTORY = join(import.meta.dirname, '../../../dist/portal');
 
 /** What the management interface is built from. */
 export interface ManagementParts {
@@ -211,8 +212,6 @@ function changingServices(
   return servicesIn;
 }
 
-const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/;
-
 /**
  * Where consumers find the page of links. Without `PUBLIC_URL` only a gateway on this machine has one, for development: the host of a
  * request to the management interface says nothing about the public address of others, or its scheme.
@@ -226,7 +225,7 @@ function handoverPageUrl(
   }: Pick<Settings, 'publicUrl' | 'selfServicePath' | 'adminPort' | 'port'>,
   host = '',
 ): string | undefined {
-  const [address, name] = LOOPBACK.exec(host) ?? [];
+  const [address, name] = LOOPBACK_HOST.exec(host) ?? [];
   const local = adminPort === null ? address : name && `${name}:${port}`;
   const base = publicUrl ?? (local && `http://${local}`);
   if (base === undefined || selfServicePath === null) return undefined;

@@ -373,7 +373,7 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
   },
   openApiDocument: { openapi: '3.1.0', info: { title: 'Tollgate management interface', version: '1' } },
   showOwnKey: {
-    ...{ ...KEY_NAME, expiresAt: null, rotation: null, rateLimitId: 'gold' },
+    ...{ ...KEY_NAME, expiresAt: null, rotation: null, selfService: ['rotate'], rateLimitId: 'gold' },
     limits: [COUNTER],
     usage: TOTALS,
   },

@@ -3,6 +3,7 @@ import { InvalidApiKey, KeyDisabled, KeyExpired, type TollgateError } from '../.
 import { clientAddress } from '../../http/client-address.ts';
 import { readBearer } from '../../http/credentials/bearer.ts';
 import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
+import type { IsOwnPage } from '../../http/own-page.ts';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import type { KeyEntry } from '../../keys/cache/key-entry.ts';
 import { type KeyRestrictions, type RequestSource, restrictionFault } from '../../keys/key-restrictions.ts';
@@ -66,6 +67,8 @@ export interface CurrentKeyOptions {
   /** Proxies that may say which address a request came from. */
   readonly trustedProxies: BlockList;
   readonly crossOrigin: CrossOrigin;
+  /** Pages that may use every key whatever its origins; undefined: none. */
+  readonly isOwnPage?: IsOwnPage;
   readonly clock: Clock;
 }
 
@@ -177,7 +180,10 @@ export class CurrentKey {
   }
 
   #restrictionFault(exchange: Exchange, restrictions: KeyRestrictions): TollgateError | undefined {
-    return restrictionFault(restrictions, sourceOf(exchange, this.#options.trustedProxies));
+    const { trustedProxies, isOwnPage } = this.#options;
+    const isOwn = restrictions.origins !== null && isOwnPage?.(exchange.req);
+    const applying = isOwn ? { ...restrictions, origins: null } : restrictions;
+    return restrictionFault(applying, sourceOf(exchange, trustedProxies));
   }
 
   /**

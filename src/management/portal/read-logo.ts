@@ -1,0 +1,61 @@
+import { open } from 'node:fs/promises';
+import { decodeUtf8 } from '../../platform/text/utf8.ts';
+import { cleanPng } from './clean-png.ts';
+import { cleanSvg } from './clean-svg.ts';
+
+/** A picture without anything that a browser could run or load. */
+export interface Logo {
+  readonly type: 'image/svg+xml' | 'image/png';
+  readonly content: Buffer;
+}
+
+/** The file is no logo. The message says why, for an operator, and quotes nothing of the file but names of XML. */
+export class InvalidLogo extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'InvalidLogo';
+  }
+}
+
+const MAX_BYTES = 64 * 1024;
+const PNG_SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
+
+/** Reads a logo. Goes by the content, not by the file's name. Throws `InvalidLogo`, also if the file can't be read. */
+export async function readLogo(path: string): Promise<Logo> {
+  const bytes = await readAtMost(path, MAX_BYTES + 1);
+  if (bytes.length > MAX_BYTES) throw new InvalidLogo('the file has more than 64 KB');
+  if (bytes.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE))
+    return { type: 'image/png', content: cleaned(bytes, cleanPng) };
+  const text = decodeUtf8(bytes);
+  if (text === undefined || !/^\uFEFF?\s*</.test(text))
+    throw new InvalidLogo('the file is neither SVG nor PNG');
+  return { type: 'image/svg+xml', content: Buffer.from(cleaned(text, cleanSvg)) };
+}
+
+function cleaned<T>(content: T, clean: (content: T) => T): T {
+  try {
+    return clean(content);
+  } catch (error) {
+    throw new InvalidLogo(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** The first bytes of a file, which may be a device without an end. */
+async function readAtMost(path: string, most: number): Promise<Buffer> {
+  const file = await open(path).catch(rejectUnreadable);
+  try {
+    const bytes = Buffer.alloc(most);
+    for (let length = 0; ; ) {
+      const { bytesRead } = await file.read(bytes, length, most - length).catch(rejectUnreadable);
+      length += bytesRead;
+      if (bytesRead === 0 || length === most) return bytes.subarray(0, length);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+function rejectUnreadable(error: unknown): never {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  throw new InvalidLogo(`the file can not be read (${code})`);
+}

@@ -1,0 +1,80 @@
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { now } from '../../console/format/now.ts';
+import { instantText } from '../shared/instant-text.ts';
+import { WORDS } from '../words.ts';
+import { Examples } from './examples.tsx';
+import { LimitsPanel, planText } from './limits-panel.tsx';
+import { type OwnKey, type SelfService, SelfServiceFault } from './own-key.ts';
+import type { PageFacts } from './page-facts.ts';
+import { RotatePanel } from './rotate-panel.tsx';
+import { UsagePanels } from './usage-panels.tsx';
+
+const { portal: words } = WORDS;
+
+interface KeyPageProps {
+  readonly service: SelfService;
+  readonly first: OwnKey;
+  readonly facts: PageFacts;
+  /** The key is no longer valid. */
+  readonly onEnded: (reason: string) => void;
+}
+
+/** A minute: windows of seconds change too quickly to be watched, and each look costs the gateway three requests. */
+const REFRESH_MS = 60_000;
+
+/** Everything that a consumer may know of their key. */
+export function KeyPage({ service, first, facts, onEnded }: KeyPageProps) {
+  const [shown, setShown] = useState({ key: first, at: now() });
+  const [fault, setFault] = useState<string>();
+  const refresh = useCallback(async () => {
+    try {
+      setShown({ key: await service.key(), at: now() });
+      setFault(undefined);
+    } catch (error) {
+      if (!(error instanceof SelfServiceFault)) throw error;
+      if (ENDING.has(error.code)) onEnded(error.message);
+      else setFault(error.message);
+    }
+  }, [service, onEnded]);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') void refresh();
+    }, REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [refresh]);
+  const { key, at } = shown;
+  return (
+    <div class="page">
+      <section class="intro">
+        <h1>{key.name}</h1>
+        <p>{planText(key)}</p>
+        <p class="soft">{expiryText(key.expiresAt, at)}</p>
+        <p class="row soft">
+          <span>{words.asOf(new Date(at).toLocaleTimeString())}</span>
+          <button type="button" onClick={refresh}>
+            {words.refresh}
+          </button>
+        </p>
+        {fault !== undefined && (
+          <p class="warning" role="alert">
+            {fault}
+          </p>
+        )}
+      </section>
+      <LimitsPanel limits={key.limits} at={at} />
+      <UsagePanels service={service} at={at} />
+      <Examples apiUrl={facts.apiUrl} />
+      <RotatePanel service={service} apiKey={key} onRotated={refresh} />
+    </div>
+  );
+}
+
+/** The key can't be used again with the secret that the page has. */
+const ENDING: ReadonlySet<string> = new Set(['invalid_api_key', 'key_disabled', 'key_expired']);
+const DAY_MS = 86_400_000;
+
+function expiryText(expiresAt: string | null, at: number): string {
+  if (expiresAt === null) return words.neverExpires;
+  const days = Math.floor((Date.parse(expiresAt) - at) / DAY_MS);
+  return words.expires(instantText(expiresAt), days);
+}

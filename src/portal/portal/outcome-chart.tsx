@@ -1,0 +1,127 @@
+import { formatNumber } from '../../console/format/numbers.ts';
+import { WORDS } from '../words.ts';
+import type { Bucket, Range } from './usage-buckets.ts';
+
+const { usage: words } = WORDS.portal;
+const OUTCOMES = ['allowed', 'limited', 'failed'] as const;
+const WIDTH = 600;
+const HEIGHT = 160;
+
+interface OutcomeChartProps {
+  readonly buckets: readonly Bucket[];
+  readonly interval: Range['interval'];
+}
+
+/** Requests by outcome over time, as bars, with the same numbers as a table. */
+export function OutcomeChart({ buckets, interval }: OutcomeChartProps) {
+  const totals = OUTCOMES.map((outcome) => buckets.reduce((sum, bucket) => sum + bucket[outcome], 0));
+  const [allowed = 0, limited = 0, failed = 0] = totals;
+  const most = Math.max(1, ...buckets.map(totalOf));
+  const [first, last] = [buckets[0], buckets.at(-1)];
+  return (
+    <figure class="chart">
+      <figcaption>{words.sentence(allowed, limited, failed)}</figcaption>
+      <ul class="legend">
+        {OUTCOMES.map((outcome, index) => (
+          <li key={outcome} class={outcome}>
+            {words[outcome]} <strong>{formatNumber(totals[index] ?? 0)}</strong>
+          </li>
+        ))}
+      </ul>
+      <p class="soft scale" aria-hidden="true">
+        {words.most(formatNumber(most))}
+      </p>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+        {buckets.map((bucket, index) => (
+          <Bar key={bucket.start} bucket={bucket} place={index} width={WIDTH / buckets.length} most={most} />
+        ))}
+      </svg>
+      {first !== undefined && last !== undefined && (
+        <p class="soft axis" aria-hidden="true">
+          <span>{bucketText(first, interval)}</span>
+          <span>{bucketText(last, interval)}</span>
+        </p>
+      )}
+      <details>
+        <summary>{words.asTable}</summary>
+        <OutcomeTable buckets={buckets} interval={interval} />
+      </details>
+    </figure>
+  );
+}
+
+interface BarProps {
+  readonly bucket: Bucket;
+  readonly place: number;
+  readonly width: number;
+  readonly most: number;
+}
+
+function Bar({ bucket, place, width, most }: BarProps) {
+  let top = HEIGHT;
+  return (
+    <g>
+      {OUTCOMES.map((outcome) => {
+        const height = (bucket[outcome] / most) * HEIGHT;
+        top -= height;
+        return (
+          height > 0 && (
+            <rect
+              key={outcome}
+              class={outcome}
+              x={place * width + width * 0.1}
+              y={top}
+              width={width * 0.8}
+              height={height}
+            />
+          )
+        );
+      })}
+    </g>
+  );
+}
+
+function OutcomeTable({ buckets, interval }: OutcomeChartProps) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">{words.start}</th>
+          {OUTCOMES.map((outcome) => (
+            <th key={outcome} scope="col" class="number">
+              {words[outcome]}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {buckets
+          .filter((bucket) => totalOf(bucket) > 0)
+          .map((bucket) => (
+            <tr key={bucket.start}>
+              <th scope="row">{bucketText(bucket, interval)}</th>
+              {OUTCOMES.map((outcome) => (
+                <td key={outcome} class="number">
+                  {formatNumber(bucket[outcome])}
+                </td>
+              ))}
+            </tr>
+          ))}
+      </tbody>
+    </table>
+  );
+}
+
+function totalOf({ allowed, limited, failed }: Bucket): number {
+  return allowed + limited + failed;
+}
+
+const FORMATS = {
+  hour: new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' }),
+  day: new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' }),
+};
+
+/** "Mon 14:00", "3 Feb" */
+export function bucketText({ start }: Pick<Bucket, 'start'>, interval: Range['interval']): string {
+  return FORMATS[interval].format(start);
+}

@@ -1,0 +1,90 @@
+import type { components } from '../../client/management-api.ts';
+import { WORDS } from '../words.ts';
+
+const { faults } = WORDS.portal;
+
+type Schemas = components['schemas'];
+export type OwnKey = Schemas['OwnKey'];
+export type Window = OwnKey['limits'][number];
+type UsageSeries = Schemas['UsageSeries'];
+export type UsageRow = UsageSeries['rows'][number];
+type RotatedKey = Schemas['RotatedConsumerKey'];
+
+/** A request failed. The message is a sentence for the consumer. */
+export class SelfServiceFault extends Error {
+  /** The code of the gateway's error; `broken` if there was no response that could be read. */
+  readonly code: string;
+
+  constructor(code: string, requestId: string | null = null) {
+    const known = code in faults ? faults[code as keyof typeof faults] : undefined;
+    const sentence = known ?? faults.unavailable;
+    super(
+      known !== undefined || requestId === null
+        ? sentence
+        : `${sentence} ${WORDS.handover.requestId(requestId)}`,
+    );
+    this.name = 'SelfServiceFault';
+    this.code = code;
+  }
+}
+
+/** A credential that fits in a header (RFC 6750 2.1): others would make `fetch` fail. */
+const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
+/** A key may ask five times a second; the page waits for its turn this often. */
+const MOST_WAITS = 5;
+const WAIT_MS = 1000;
+
+/** What self-service says to the holder of a key. The secret is in this object alone, and in the headers of its requests. */
+export class SelfService {
+  readonly #path: string;
+  #secret: string;
+
+  constructor(path: string, secret: string) {
+    this.#path = path;
+    this.#secret = secret;
+  }
+
+  /** Rejects with a `SelfServiceFault`, as all methods do. */
+  async key(): Promise<OwnKey> {
+    return (await this.#ask('')).json();
+  }
+
+  async usage(query: Readonly<Record<string, string>>): Promise<UsageSeries> {
+    return (await this.#ask(`/usage?${new URLSearchParams(query)}`)).json();
+  }
+
+  async usageFile(query: Readonly<Record<string, string>>): Promise<Blob> {
+    return (await this.#ask(`/usage?${new URLSearchParams({ ...query, format: 'csv' })}`)).blob();
+  }
+
+  /** Gives the key a new secret, which all further requests use. The same `attempt` never makes two of them. */
+  async rotate(graceSeconds: number, attempt: string): Promise<RotatedKey> {
+    const response = await this.#ask('/rotate', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': attempt },
+      body: JSON.stringify({ graceSeconds }),
+    });
+    const rotated: RotatedKey = await response.json().catch(() => {
+      throw new SelfServiceFault('broken');
+    });
+    if (rotated.secret !== undefined) this.#secret = rotated.secret;
+    return rotated;
+  }
+
+  async #ask(path: string, init: RequestInit = {}): Promise<Response> {
+    if (!TOKEN.test(this.#secret)) throw new SelfServiceFault('invalid_api_key');
+    const headers = { ...init.headers, Authorization: `Bearer ${this.#secret}` };
+    for (let waits = 0; ; waits += 1) {
+      const response = await fetch(this.#path + path, {
+        ...{ ...init, headers, cache: 'no-store', credentials: 'omit', redirect: 'error' },
+      }).catch(() => undefined);
+      if (response === undefined) throw new SelfServiceFault('broken');
+      if (response.ok) return response;
+      const body: { readonly code?: string } = await response.json().catch(() => ({}));
+      const isTurn = response.status === 429 && response.headers.get('Retry-After') === '1';
+      if (!isTurn || waits === MOST_WAITS)
+        throw new SelfServiceFault(body.code ?? 'unavailable', response.headers.get('X-Request-Id'));
+      await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
+    }
+  }
+}

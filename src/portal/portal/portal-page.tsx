@@ -1,0 +1,63 @@
+import { render } from 'preact';
+import { useState } from 'preact/hooks';
+import '../shared/page.css';
+import { WORDS } from '../words.ts';
+import { KeyPage } from './key-page.tsx';
+import { type PageFacts, pageFacts } from './page-facts.ts';
+import './portal.css';
+import type { OwnKey, SelfService } from './own-key.ts';
+import { SignIn } from './sign-in.tsx';
+
+const { portal: words } = WORDS;
+
+/** A key that is signed in. It ends with the page: nothing of it is stored. */
+interface Session {
+  readonly service: SelfService;
+  readonly first: OwnKey;
+}
+
+function PortalPage({ facts }: { readonly facts: PageFacts }) {
+  const [session, setSession] = useState<Session>();
+  const [notice, setNotice] = useState<string>();
+  const signOut = (reason?: string) => {
+    setSession(undefined);
+    setNotice(reason);
+  };
+  return (
+    <>
+      <header class="top">
+        <p class="brand">
+          {facts.hasLogo && <img src="./portal/logo" alt="" />}
+          <span>{facts.name}</span>
+        </p>
+        <nav aria-label={words.links}>
+          {facts.docsUrl !== null && <a href={facts.docsUrl}>{words.docs}</a>}
+          {facts.supportUrl !== null && <a href={facts.supportUrl}>{words.support}</a>}
+          {session !== undefined && (
+            <button type="button" onClick={() => signOut()}>
+              {words.signOut}
+            </button>
+          )}
+        </nav>
+      </header>
+      <main>
+        {session === undefined ? (
+          <SignIn
+            path={facts.selfServicePath}
+            notice={notice}
+            onSignedIn={(service, first) => setSession({ service, first })}
+          />
+        ) : (
+          <KeyPage {...session} facts={facts} onEnded={signOut} />
+        )}
+      </main>
+    </>
+  );
+}
+
+const root = document.getElementById('root');
+// A browser may keep a page that was left, with the key in its memory, and show it again.
+window.addEventListener('pageshow', ({ persisted }) => {
+  if (persisted) location.reload();
+});
+if (root !== null) render(<PortalPage facts={pageFacts()} />, root);

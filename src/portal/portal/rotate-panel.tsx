@@ -1,0 +1,107 @@
+import { useRef, useState } from 'preact/hooks';
+import { SUGGESTED_GRACE_SECONDS } from '../../client/suggested-grace.ts';
+import { CopyButton } from '../shared/copy-button.tsx';
+import { instantText } from '../shared/instant-text.ts';
+import { WORDS } from '../words.ts';
+import type { OwnKey, SelfService } from './own-key.ts';
+
+const { rotate: words } = WORDS.portal;
+
+interface RotatePanelProps {
+  readonly service: SelfService;
+  readonly apiKey: OwnKey;
+  readonly onRotated: () => void;
+}
+
+/** A new secret for the key, where it allows that. */
+export function RotatePanel({ service, apiKey, onRotated }: RotatePanelProps) {
+  const [made, setMade] = useState<{ readonly secret: string; readonly until: string | null }>();
+  if (!apiKey.selfService.includes('rotate') && made === undefined) return null;
+  return (
+    <section class="panel">
+      <h2>{words.title}</h2>
+      {made !== undefined ? (
+        <>
+          <p class="warning" role="status">
+            {words.keepNow}
+          </p>
+          <code class="secret" data-secret>
+            {made.secret}
+          </code>
+          <CopyButton text={made.secret} />
+          <p>{made.until === null ? words.previousEnded : words.previousUntil(made.until)}</p>
+          <button type="button" onClick={() => setMade(undefined)}>
+            {words.done}
+          </button>
+        </>
+      ) : apiKey.rotation !== null ? (
+        <p>{words.during(instantText(apiKey.rotation.previousValidUntil))}</p>
+      ) : (
+        <RotateForm
+          service={service}
+          onMade={(secret, until) => {
+            setMade({ secret, until });
+            onRotated();
+          }}
+        />
+      )}
+    </section>
+  );
+}
+
+interface RotateFormProps {
+  readonly service: SelfService;
+  readonly onMade: (secret: string, until: string | null) => void;
+}
+
+function RotateForm({ service, onMade }: RotateFormProps) {
+  const [grace, setGrace] = useState<number>(SUGGESTED_GRACE_SECONDS);
+  const [fault, setFault] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  // The same for each try with this grace: if only the response was lost, the next one brings the same secret.
+  const attempt = useRef({ grace, id: randomId() });
+  const rotate = async () => {
+    if (isBusy) return;
+    if (attempt.current.grace !== grace) attempt.current = { grace, id: randomId() };
+    setBusy(true);
+    setFault(undefined);
+    try {
+      const { secret = '', previousValidUntil } = await service.rotate(grace, attempt.current.id);
+      onMade(secret, grace === 0 ? null : instantText(previousValidUntil));
+    } catch (error) {
+      setFault(String(error instanceof Error ? error.message : error));
+    }
+    setBusy(false);
+  };
+  return (
+    <>
+      <p class="soft">{words.intro}</p>
+      <fieldset class="graces">
+        <legend>{words.legend}</legend>
+        {words.graces.map(({ seconds, label, consequence }) => (
+          <label key={seconds}>
+            <input type="radio" name="grace" checked={seconds === grace} onChange={() => setGrace(seconds)} />
+            <span>
+              {label} <small>{consequence}</small>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      {fault !== undefined && (
+        <p class="warning" role="alert">
+          {fault}
+        </p>
+      )}
+      <button type="button" class="primary" onClick={rotate} aria-disabled={isBusy}>
+        {isBusy ? words.busy : words.submit}
+      </button>
+    </>
+  );
+}
+
+/** `crypto.randomUUID` is only there with HTTPS. */
+function randomId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('');
+}

@@ -1,0 +1,213 @@
+import { useEffect, useState } from 'preact/hooks';
+import { saveFile } from '../../console/api/save-file.ts';
+import { formatNumber } from '../../console/format/numbers.ts';
+import { WORDS } from '../words.ts';
+import { bucketText, OutcomeChart } from './outcome-chart.tsx';
+import type { SelfService, UsageRow } from './own-key.ts';
+import { type Bucket, bucketStarts, bucketsOf, outcomesOf, type Range, timeZone } from './usage-buckets.ts';
+
+const { usage: words } = WORDS.portal;
+
+const RANGES: readonly Range[] = [
+  { days: 1, interval: 'hour' },
+  { days: 7, interval: 'day' },
+  { days: 30, interval: 'day' },
+];
+const [LAST_DAY = { days: 1, interval: 'hour' }] = RANGES;
+const BUSIEST = 10;
+
+/** What the panels show: of the range, by endpoint, and of the last day. */
+interface Shown {
+  readonly range: Range;
+  readonly buckets: readonly Bucket[];
+  readonly endpoints: readonly UsageRow[];
+  readonly lastDay: readonly Bucket[];
+}
+
+interface UsagePanelsProps {
+  readonly service: SelfService;
+  /** When the key was read: the usage is read again with it. */
+  readonly at: number;
+}
+
+/** The use of a key over time and by endpoint, and what was limited in the last day. */
+export function UsagePanels({ service, at }: UsagePanelsProps) {
+  const [range, setRange] = useState(LAST_DAY);
+  const [shown, setShown] = useState<Shown>();
+  const [fault, setFault] = useState<string>();
+  useEffect(() => {
+    let isCurrent = true;
+    readUsage(service, range, at).then(
+      (read) => {
+        if (!isCurrent) return;
+        setShown(read);
+        setFault(undefined);
+      },
+      (error: Error) => isCurrent && setFault(error.message),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [service, range, at]);
+  const save = () =>
+    service.usageFile(seriesQuery(range, at)).then(
+      (file) => saveFile(file, words.fileName(range.days)),
+      (error: Error) => setFault(error.message),
+    );
+  return (
+    <>
+      <section class="panel" aria-busy={shown?.range !== range}>
+        <h2>{words.title}</h2>
+        <div class="row">
+          <RangeChoice chosen={range} onChange={setRange} />
+          <button type="button" onClick={save}>
+            {words.csv}
+          </button>
+        </div>
+        {fault !== undefined && (
+          <p class="warning" role="alert">
+            {fault}
+          </p>
+        )}
+        {shown === undefined ? (
+          <p class="soft waiting">{fault === undefined && words.loading}</p>
+        ) : (
+          <OutcomeChart buckets={shown.buckets} interval={shown.range.interval} />
+        )}
+      </section>
+      {shown !== undefined && <EndpointsPanel {...shown} />}
+      {shown !== undefined && <LimitedPanel lastDay={shown.lastDay} />}
+    </>
+  );
+}
+
+async function readUsage(service: SelfService, range: Range, now: number): Promise<Shown> {
+  const [series, endpoints, day] = await Promise.all([
+    service.usage(seriesQuery(range, now)),
+    service.usage({
+      ...utcDays(range.days, now),
+      interval: 'total',
+      groupBy: 'endpoint',
+      top: String(BUSIEST),
+    }),
+    range === LAST_DAY ? undefined : service.usage(seriesQuery(LAST_DAY, now)),
+  ]);
+  const buckets = bucketsOf(bucketStarts(range, now), series.rows);
+  const lastDay = day === undefined ? buckets : bucketsOf(bucketStarts(LAST_DAY, now), day.rows);
+  const busiestFirst = endpoints.rows.toSorted((one, other) => other.requests - one.requests);
+  return { range, buckets, endpoints: busiestFirst, lastDay };
+}
+
+function seriesQuery(range: Range, now: number): Readonly<Record<string, string>> {
+  const [first = now] = bucketStarts(range, now);
+  return {
+    from: instant(first),
+    interval: range.interval,
+    ...(range.interval === 'day' && { timeZone: timeZone() }),
+  };
+}
+
+/** Whole days of UTC: the gateway counts endpoints by these. For the last 24 hours these are yesterday and today. */
+function utcDays(days: number, now: number): { readonly from: string } {
+  return { from: instant(now - Math.max(1, days - 1) * 86_400_000).slice(0, 10) };
+}
+
+/** An instant without fractions of a second. */
+function instant(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
+function RangeChoice({
+  chosen,
+  onChange,
+}: {
+  readonly chosen: Range;
+  readonly onChange: (range: Range) => void;
+}) {
+  return (
+    <fieldset class="ranges">
+      <legend class="hidden">{words.range}</legend>
+      {RANGES.map((range) => (
+        <label key={range.days}>
+          <input type="radio" name="range" checked={range === chosen} onChange={() => onChange(range)} />
+          <span>{words.days(range.days)}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function EndpointsPanel({ endpoints, range }: Pick<Shown, 'endpoints' | 'range'>) {
+  return (
+    <section class="panel">
+      <h2>{words.endpoints}</h2>
+      <p class="soft">{words.endpointDays(range.days)}</p>
+      {endpoints.length > 0 && (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{words.endpoint}</th>
+              {(['allowed', 'limited', 'failed'] as const).map((outcome) => (
+                <th key={outcome} scope="col" class="number">
+                  {words[outcome]}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {endpoints.map((row) => (
+              <EndpointRow key={row.endpoint} row={row} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {endpoints.length === 0 && <p>{words.none}</p>}
+    </section>
+  );
+}
+
+function EndpointRow({ row }: { readonly row: UsageRow }) {
+  const { allowed, limited, failed } = outcomesOf([row]);
+  return (
+    <tr>
+      <th scope="row" class="path">
+        {row.endpoint === '__other__' ? words.others : row.endpoint}
+      </th>
+      <td class="number">{formatNumber(allowed)}</td>
+      <td class="number">{formatNumber(limited)}</td>
+      <td class="number">{formatNumber(failed)}</td>
+    </tr>
+  );
+}
+
+/** The hours of the last day in which requests were rejected with 429. */
+function LimitedPanel({ lastDay }: Pick<Shown, 'lastDay'>) {
+  const hours = lastDay.filter(({ limited }) => limited > 0);
+  const total = hours.reduce((sum, { limited }) => sum + limited, 0);
+  return (
+    <section class="panel">
+      <h2>{words.limitedTitle}</h2>
+      <p>{total === 0 ? words.neverLimited : words.limitedTimes(total)}</p>
+      {hours.length > 0 && (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{words.hour}</th>
+              <th scope="col" class="number">
+                {words.limited}
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {hours.toReversed().map((bucket) => (
+              <tr key={bucket.start}>
+                <th scope="row">{bucketText(bucket, 'hour')}</th>
+                <td class="number">{formatNumber(bucket.limited)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,171 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { buildConsoleWhereOutdated } from '../support/console-build.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import type { RunningGateway } from '../support/gateway.ts';
+import { launchChromium } from '../support/launch-chromium.ts';
+import { until } from '../support/until.ts';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+let fleet: Fleet<RunningGateway>;
+let browser: Browser;
+beforeAll(async () => {
+  await buildConsoleWhereOutdated();
+  fleet = await startInProcessFleet(1, {
+    ...{ PORTAL: 'on', PORTAL_NAME: 'Acme API', PORTAL_COLOR: '#ffcc00' },
+    PORTAL_DOCS_URL: 'https://docs.example.com/',
+  });
+  browser = await launchChromium();
+}, 300_000);
+afterAll(async () => {
+  await browser?.close();
+  await fleet?.stop();
+});
+
+interface OpenedPortal {
+  readonly page: Page;
+  /** Errors of the page, and what its security policy has stopped. */
+  readonly faults: readonly string[];
+  /** Address of each request. */
+  readonly requests: readonly string[];
+}
+
+async function open(colorScheme: 'light' | 'dark', width = 390): Promise<OpenedPortal> {
+  const context = await browser.newContext({ colorScheme, viewport: { width, height: 844 } });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  const requests: string[] = [];
+  page.on('pageerror', ({ message }) => faults.push(message));
+  page.on('console', (message) => {
+    // A browser reports each failed request; wrong keys, and waits for a turn, are part of the test.
+    if (message.type() === 'error' && !/status of (401|429)/.test(message.text()))
+      faults.push(message.text());
+  });
+  page.on('request', (request) => requests.push(request.url()));
+  await page.goto(`${fleet.replicas[0]?.url}/tollgate/portal`);
+  return { page, faults, requests };
+}
+
+async function signIn(page: Page, secret: string): Promise<void> {
+  await page.getByLabel('API key', { exact: true }).fill(secret);
+  await page.keyboard.press('Enter');
+}
+
+async function accessibilityFaults(page: Page): Promise<unknown> {
+  await page.evaluate(await readFile(AXE, 'utf8'));
+  return page.evaluate(
+    `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))`,
+  );
+}
+
+/** How far the page can be scrolled to the side. */
+const overflow = (page: Page) =>
+  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
+/** All that the browser keeps of the page after it. */
+const stored = (page: Page) =>
+  page.evaluate(
+    'JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, location.href, history.state])',
+  );
+
+async function makeKey(name: string, fields: object = {}): Promise<{ id: string; secret: string }> {
+  return (await fleet.admin.call('POST', '/consumer-api-key/create', { name, ...fields })).body;
+}
+
+async function use(secret: string, path: string): Promise<void> {
+  const headers = { authorization: `Bearer ${secret}` };
+  await (await fetch(`${fleet.replicas[0]?.url}${path}`, { headers })).text();
+}
+
+describe('the portal', () => {
+  it('shows a consumer what their key may do and has done, and no one else', async () => {
+    await fleet.admin.call('POST', '/rate-limit/create', {
+      ...{ rateLimitId: 'silver', description: '', limit: 3, period: 'day' },
+      additionalLimits: [{ limitId: 'burst', limit: 2, period: 'hour', mode: 'shadow' }],
+    });
+    const fields = { rateLimitId: 'silver', allowedOrigins: ['https://app.example.com'] };
+    const { id, secret } = await makeKey('Mobile <b>app</b>', fields);
+    for (let request = 0; request < 4; request += 1) await use(secret, '/v1/orders');
+    await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 4);
+    const { page, faults, requests } = await open('light');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    for (const wrong of ['no key', `tg_${'0'.repeat(36)}`]) {
+      await signIn(page, wrong);
+      await page.getByText('This is not a valid key. Check that you copied all of it.').waitFor();
+    }
+    await signIn(page, ` ${secret} `);
+    await page.getByRole('heading', { name: 'Mobile <b>app</b>' }).waitFor();
+    await page.getByText('Your plan “silver” allows 3 a day.').waitFor();
+    await page.getByText('0 of 3 left').waitFor();
+    await page.getByText(/^Resets in 2\d hours, at /).waitFor();
+    await page.getByText('The key does not expire.').waitFor();
+    await page.getByText('4 requests: 1 time limited, 0 failed for another reason.').waitFor();
+    await page.getByText('1 request got 429.').waitFor();
+    await page.getByRole('row', { name: '/v1/orders 3 1 0' }).waitFor();
+    expect(await page.getByRole('heading', { name: 'New secret' }).count()).toBe(0);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    expect(await overflow(page)).toBe(0);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download CSV' }).click();
+    const file = await (await download).path();
+    expect(await readFile(file, 'utf8')).toMatch(/^start,requests,[^\n]+\n[\dTZ:-]+,4,3,1,1,/);
+    await page.getByRole('radio', { name: '7 days' }).check();
+    await page.getByText('View as table').click();
+    await page.locator('section[aria-busy=false] figure').waitFor();
+    for (const [language, line] of [
+      ['JavaScript', 'process.env.API_KEY'],
+      ['Python', "os.environ['API_KEY']"],
+      ['curl', '-H "Authorization: Bearer $API_KEY"'],
+    ] as const) {
+      await page.getByRole('radio', { name: language }).check();
+      const example = await page.locator('[data-example]').textContent();
+      expect(example).toContain(line);
+      expect(example).toContain(fleet.replicas[0]?.url);
+    }
+    expect(await stored(page)).not.toContain(secret);
+    expect(await page.content()).not.toContain(secret);
+    const own = `${fleet.replicas[0]?.url}/tollgate/`;
+    const strange = requests.filter((url) => url.includes(secret) || !url.startsWith(own));
+    // The file is one of the page's own memory.
+    expect(strange.filter((url) => !url.startsWith('blob:'))).toEqual([]);
+    expect(fleet.replicas[0]?.output()).not.toContain(secret);
+    await page.reload();
+    await page.getByLabel('API key', { exact: true }).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('gives a key that allows it a new secret, which the tab goes on with', async () => {
+    const { id, secret } = await makeKey('Rotating app', { selfService: ['rotate'] });
+    const { page, faults, requests } = await open('dark', 1440);
+    await signIn(page, secret);
+    await page.getByRole('heading', { name: 'New secret' }).waitFor();
+    await page.getByText('No requests in this time.').first().waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('radio', { name: '1 hour' }).check();
+    await page.getByRole('button', { name: 'Make a new secret' }).click();
+    const shown = page.locator('[data-secret]');
+    await shown.waitFor();
+    const rotated = (await shown.textContent()) ?? '';
+    await page.getByText(/^The previous secret works until /).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByText(/^The key was given a new secret\. The previous one works until /).waitFor();
+    expect(rotated).toMatch(/^tg_/);
+    expect(rotated).not.toBe(secret);
+    for (const each of [secret, rotated]) {
+      expect([await page.content(), await stored(page), ...requests].join()).not.toContain(each);
+      expect(fleet.replicas[0]?.output()).not.toContain(each);
+    }
+    await fleet.admin.call('POST', `/consumer-api-key/${id}/end-rotation`, { keep: 'new' });
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByRole('button', { name: 'Make a new secret' }).waitFor();
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { enabled: false });
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText('This key is disabled. Ask whoever gave it to you.').waitFor();
+    await page.getByLabel('API key', { exact: true }).waitFor();
+    expect(faults).toEqual([]);
+  });
+});
