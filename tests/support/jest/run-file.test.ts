@@ -101,7 +101,8 @@ function runJest(): Promise<{ readonly code: number | undefined; readonly report
     const jest = execFile(
       process.execPath,
       [...args, '--config', JSON.stringify(rest)],
-      { cwd: ROOT },
+      // Without colours, also where `CI` is set.
+      { cwd: ROOT, env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' } },
       (_, stdout) => {
         resolveRun({ code: jest.exitCode ?? undefined, report: JSON.parse(stdout) });
       },
