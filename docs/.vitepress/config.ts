@@ -81,6 +81,7 @@ export default defineConfig({
           page('Reliability', 'reliability'),
           page('Performance', 'performance'),
           page('Sizing', 'sizing'),
+          page('Scale', 'scale'),
           page('Stability', 'stability'),
         ],
       },

@@ -40,14 +40,28 @@ export interface LoadResult {
   readonly p999Us: number;
 }
 
+/** What wrk sends, and where to. */
+export interface WrkLoad extends Omit<Load, 'benchCase' | 'connections'> {
+  /** Of keys, as `keysFile` writes them: each request takes one of its lines by chance. */
+  readonly file: string;
+  readonly benchCase: Pick<BenchCase, 'method' | 'path' | 'body' | 'closePercent'>;
+  readonly connections: number;
+}
+
 /** Runs a load to its end. Requests in flight at the end get a response, but are not in the result. */
 export async function runLoad(world: World, load: Load): Promise<LoadResult> {
-  const { benchCase, connections = benchCase.connections ?? CONNECTIONS, pauseMs = 0 } = load;
+  const { benchCase, connections = benchCase.connections ?? CONNECTIONS } = load;
   if (benchCase.ratePerSecond !== undefined) return atFixedRate(world, load, benchCase.ratePerSecond);
   const file = join(world.directory, `keys-${benchCase.keys}`);
   await writeFile(file, keysFile(world.keys[benchCase.keys]));
+  return runWrk(world.programs.wrk, { ...load, file, connections });
+}
+
+/** Runs wrk to its end. Requests in flight at the end get a response, but are not in the result. */
+export async function runWrk(wrk: string, load: WrkLoad): Promise<LoadResult> {
+  const { benchCase, connections, pauseMs = 0 } = load;
   const child = spawn(
-    world.programs.wrk,
+    wrk,
     [
       ...[
         '-t',
@@ -61,7 +75,7 @@ export async function runLoad(world: World, load: Load): Promise<LoadResult> {
         '-s',
         SCRIPT,
       ],
-      ...[`http://127.0.0.1:${load.port}`, '--', file, benchCase.method, benchCase.path],
+      ...[`http://127.0.0.1:${load.port}`, '--', load.file, benchCase.method, benchCase.path],
       ...[benchCase.body, String(benchCase.closePercent), String(pauseMs)],
       ...(load.asks === true ? ['asks'] : []),
     ],
