@@ -34,6 +34,8 @@ export interface SealedKeys {
 }
 
 const KEYS_AT_ONCE = 500;
+/** Statements under way at a time, each about one key: several keys in one would lock them in an order that others don't keep to. */
+const REPLACED_AT_ONCE = 8;
 
 /**
  * Seals every secret with the first encryption key, while replicas work: as long as they all have both encryption keys, each key is found
@@ -57,7 +59,11 @@ async function rotateAll(keys: SealedKeys, vault: SecretVault): Promise<Rotation
     let page: readonly SealedKey[];
     do {
       page = await keys.after(age, last, KEYS_AT_ONCE);
-      for (const key of page) report[await rotateOne(age, key, { keys, vault })] += 1;
+      const waiting = page.values();
+      const work = async () => {
+        for (const key of waiting) report[await rotateOne(age, key, { keys, vault })] += 1;
+      };
+      await Promise.all(Array.from({ length: REPLACED_AT_ONCE }, work));
       last = page.at(-1)?.id;
     } while (page.length === KEYS_AT_ONCE);
   }
