@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { decimal } from '../report/table.ts';
 import { CANDIDATE_CORE } from '../setup/pinned-process.ts';
 import { REPOSITORY, ROOT_TOKEN, type TollgateCandidate, tollgateEnvironment } from '../setup/tollgate.ts';
 import { numberOf } from './counts.ts';
@@ -34,7 +35,10 @@ const LARGE_BYTES = 4e6;
 /** The tasks in their order: the last ones change the keys, and the very last one the encryption key. */
 export const TASKS: readonly ManagementTask[] = [
   read('list, a page of 100', '/consumer-api-key?limit=100'),
-  read('list, a page of 200 with totals of usage', '/consumer-api-key?limit=200&sort=lastUsedAt&include=usage'),
+  read(
+    'list, a page of 200 with totals of usage',
+    '/consumer-api-key?limit=200&sort=lastUsedAt&include=usage',
+  ),
   read('list with the number of all', '/consumer-api-key?limit=100&count=true'),
   read('list by name', '/consumer-api-key?limit=100&sort=name'),
   read('search for one', '/consumer-api-key?q=customer-4711&limit=100'),
@@ -91,6 +95,7 @@ export const TASKS: readonly ManagementTask[] = [
     },
   },
   { title: 'bulk change: keys moved to another plan', perform: movePlan },
+  { title: 'deletion of a plan whose keys move to another one', perform: deletePlan },
   { title: 'rotate-encryption-key', perform: rotateEncryptionKey },
 ];
 
@@ -137,19 +142,30 @@ async function movePlan({ size }: ScaleWorld, { port }: TollgateCandidate): Prom
     const isOver = job.state !== 'running';
     if (isOver || seconds > size.patienceSeconds) {
       if (!isOver) await manage(port, ['POST', `/tollgate/job/${jobId}/cancel`]);
-      const perSecond = Number(job.done) / seconds;
-      const needed = MOVED / perSecond;
+      const perSecond = grouped(Number(job.done) / seconds);
       return {
-        returned: `${grouped(Number(job.done))} of ${grouped(Number(job.total))} keys`,
-        verdict: {
-          budget: `a plan move of ${grouped(MOVED)} keys ≤ ${MOST_MOVE_SECONDS} s`,
-          measured: `${grouped(perSecond)} keys/s: ${grouped(needed)} s`,
-          holds: needed <= MOST_MOVE_SECONDS,
-        },
+        returned: `${grouped(Number(job.done))} of ${grouped(Number(job.total))} keys, ${perSecond} a second`,
       };
     }
     await wait(20);
   }
+}
+
+/** Deletes a plan, whose keys move to another one in the same transaction. */
+async function deletePlan(_: ScaleWorld, { port }: TollgateCandidate): Promise<Done> {
+  const startedAtMs = performance.now();
+  const path = `/rate-limit/${PLANS.from}?rebindTo=${PLANS.to}`;
+  const { reboundKeys } = await manage<{ readonly reboundKeys: number }>(port, ['DELETE', path]);
+  const seconds = (performance.now() - startedAtMs) / 1000;
+  const needed = (seconds * MOVED) / reboundKeys;
+  return {
+    returned: `${grouped(reboundKeys)} keys`,
+    verdict: {
+      budget: `a plan move of ${grouped(MOVED)} keys ≤ ${MOST_MOVE_SECONDS} s`,
+      measured: `${decimal(seconds, 2)} s for ${grouped(reboundKeys)} keys: ${decimal(needed, 2)} s`,
+      holds: needed <= MOST_MOVE_SECONDS,
+    },
+  };
 }
 
 /** A process of its own, as an operator runs it. One that takes too long is ended, which it may be at any time. */
