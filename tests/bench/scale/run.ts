@@ -40,7 +40,8 @@ Rows: ${names.join(', ')}.`,
   .option('--publish', 'the tables of docs/scale.md, its plots and docs/scale.json are written again')
   .parse();
 const options = command.opts<{ readonly quick?: true; readonly publish?: true }>();
-const wanted: readonly string[] = command.processedArgs[0] ?? names;
+const given: readonly string[] = command.processedArgs[0] ?? [];
+const wanted = given.length > 0 ? given : names;
 const size = options.quick === true ? QUICK : FULL;
 
 const say = (text: string): void => {

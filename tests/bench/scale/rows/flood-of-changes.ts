@@ -26,6 +26,8 @@ interface Seen {
   planEdits: number;
   /** Requests after a change that were decided as before it. */
   stale: number;
+  /** The last edit of the plan; resolves when it was checked. */
+  planEdit: Promise<void>;
 }
 
 /** Keys and a plan are changed while another replica serves requests of all keys. */
@@ -53,7 +55,7 @@ async function measure(
   const load = { port: serving.port, keys: world.size.keys, law: 'zipf' } as const;
   await world.load({ ...load, seconds: 2 * world.size.seconds });
   const keys = await Promise.all(Array.from({ length: WORKERS }, () => makeKey(changing.port)));
-  const seen: Seen = { changes: 0, planEdits: 0, stale: 0 };
+  const seen: Seen = { changes: 0, planEdits: 0, stale: 0, planEdit: Promise.resolve() };
   const turn = async (isChanging: boolean) => {
     const before = cpuNs(serving.pids());
     const [{ requests, limited, broken }, cpuNsAfter] = await Promise.all([
@@ -152,9 +154,12 @@ async function changeOnce({ changing, serving, seen }: Flood, key: Changed, turn
   if (seen.changes % PLAN_EDIT_EVERY === 0) {
     seen.planEdits += 1;
     const limit = AMPLE + seen.planEdits;
-    await manage(port, ['PATCH', `/rate-limit/${PLANS.many}`], { limit });
-    // Another worker may have changed it once more meanwhile.
-    await expect(key.secret, ({ headers }) => Number(headers.get('x-ratelimit-limit')) >= limit);
+    // One after the other: of two at a time, either may be the last one.
+    seen.planEdit = seen.planEdit.then(async () => {
+      await manage(port, ['PATCH', `/rate-limit/${PLANS.many}`], { limit });
+      await expect(key.secret, ({ headers }) => Number(headers.get('x-ratelimit-limit')) === limit);
+    });
+    await seen.planEdit;
   } else if (turn % 3 === 2) {
     const old = key.secret;
     const path = `/consumer-api-key/${key.id}/rotate`;
