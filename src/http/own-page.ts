@@ -13,7 +13,7 @@ export type IsOwnPage = (req: Pick<IncomingMessage, 'headers'>) => boolean;
  * - `Origin` is that of `publicUrl`.
  * - The browser says `Sec-Fetch-Site: same-origin`. An `Origin` with another host than `Host` contradicts that.
  * - For development, from a browser that says neither: `Origin` and `Host` are the same address of this machine. Elsewhere such a `Host`
- *   proves nothing: whoever owns a name can let it point to the gateway.
+ *   proves nothing: the owner of a name can let it point to the gateway.
  */
 export function ownPageTest(publicUrl: string | null): IsOwnPage {
   return ({ headers: { origin, host, 'sec-fetch-site': site } }) => {

@@ -133,7 +133,7 @@ export const WORDS = {
         {
           seconds: 0,
           label: 'Not at all',
-          consequence: 'It is rejected from the next request on. For a secret that somebody else has seen.',
+          consequence: 'It is rejected from the next request on. For a secret that others have seen.',
         },
         {
           seconds: 3600,

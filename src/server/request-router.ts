@@ -40,7 +40,7 @@ export interface Routes {
   readonly proxied?: ProxiedTraffic;
   /** An Express app. Undefined: no path is reserved, everything is proxied. */
   readonly management?: (req: IncomingMessage, res: ServerResponse) => void;
-  /** Responds to consumers about their own keys, at paths of its own. Undefined: all paths are like any other. */
+  /** Responds to consumers about their own keys, at its paths. Undefined: all paths are like any other. */
   readonly selfService?: SelfService | undefined;
   /** Called for each request that is rejected because of its head, before any handler gets it. */
   readonly onRejected: (error: TollgateError, requestId: string) => void;

@@ -35,7 +35,7 @@ export interface Size {
   readonly redisMemoryBytes: number;
   readonly postgresDiskBytes: number;
   readonly postgresRowsPerSecond: number;
-  /** At most: each row that is written is on a page of its own, which is read and written. */
+  /** At most: each row that is written is on another page, which is read and written. */
   readonly postgresIops: number;
   /** At most, and those that are kept without requests. */
   readonly postgresConnections: number;

@@ -14,9 +14,9 @@ import { StatusBadge } from '../components/text/status-badge.tsx';
 import { now } from '../format/now.ts';
 import { CreateToken } from './tokens/create-token.tsx';
 import { EditToken } from './tokens/edit-token.tsx';
+import { GRANT_COLUMNS } from './tokens/grant-columns.tsx';
 import { RevokeToken } from './tokens/revoke-token.tsx';
 import { RotateToken } from './tokens/rotate-token.tsx';
-import { scopeWords } from './tokens/scope-words.ts';
 import type { AdminToken } from './tokens/shown-token.ts';
 import { SignedInPeople } from './tokens/signed-in-people.tsx';
 import styles from './tokens/tokens.module.css';
@@ -113,20 +113,7 @@ function columnsOf(options: ColumnOptions): readonly Column<AdminToken>[] {
       cell: (token) => <TokenName token={token} {...options} />,
     },
     { id: 'hint', header: 'Secret', cell: ({ secretHint }) => <code>{secretHint}</code> },
-    {
-      id: 'scopes',
-      header: 'May',
-      cell: ({ scopes }) => (
-        <span className={styles.scopes} title={scopes.join(', ')}>
-          {scopeWords(scopes)}
-        </span>
-      ),
-    },
-    {
-      id: 'tags',
-      header: 'Keys',
-      cell: ({ onlyTags }) => (onlyTags.length === 0 ? 'all' : `with ${onlyTags.join(', ')}`),
-    },
+    ...GRANT_COLUMNS,
     {
       id: 'used',
       header: 'Last used',

@@ -22,7 +22,7 @@ const FOREIGN_REFERENCE = 'the SVG must not refer to anything outside of the fil
 const OWN_REFERENCE = /^\s*(?:#|data:image\/(?:png|jpeg|gif|webp)[;,])/i;
 
 /**
- * An SVG of drawing elements alone, written anew. What editors add in namespaces of their own is left out. Throws an `Error` for anything
+ * An SVG of drawing elements alone, written again. What editors add in other namespaces is left out. Throws an `Error` for anything
  * that a browser could run or load, and for malformed XML: such a file is no logo, and a part of it is not what its owner wants to show.
  */
 export function cleanSvg(text: string): string {

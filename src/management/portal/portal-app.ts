@@ -64,7 +64,7 @@ const withoutSlash: RequestHandler = (req, res, next) => {
   else next();
 };
 
-/** A logo that a browser opens as a document of its own runs no script and is in no frame of the gateway's pages. */
+/** A logo that a browser opens by itself runs no script and is in no frame of the gateway's pages. */
 const LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
 
 function sendBrand({ logo, color }: Brand): RequestHandler {

@@ -11,7 +11,7 @@ import { EmptyState } from '../../components/states/empty-state.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
 import { StatusBadge } from '../../components/text/status-badge.tsx';
-import { scopeWords } from './scope-words.ts';
+import { GRANT_COLUMNS } from './grant-columns.tsx';
 import { TokenFault } from './token-fault.tsx';
 import styles from './tokens.module.css';
 
@@ -70,20 +70,7 @@ function columnsOf(onEnd: (session: Session) => void): readonly Column<Session>[
       wideOnly: true,
     },
     { id: 'address', header: 'From', cell: ({ address }) => <code>{address}</code>, wideOnly: true },
-    {
-      id: 'scopes',
-      header: 'May',
-      cell: ({ scopes }) => (
-        <span className={styles.scopes} title={scopes.join(', ')}>
-          {scopeWords(scopes)}
-        </span>
-      ),
-    },
-    {
-      id: 'tags',
-      header: 'Keys',
-      cell: ({ onlyTags }) => (onlyTags.length === 0 ? 'all' : `with ${onlyTags.join(', ')}`),
-    },
+    ...GRANT_COLUMNS,
     {
       id: 'used',
       header: 'Last used',

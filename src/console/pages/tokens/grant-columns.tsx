@@ -1,0 +1,25 @@
+import type { components } from '../../../client/management-api.ts';
+import type { Column } from '../../components/layout/data-table.tsx';
+import { scopeWords } from './scope-words.ts';
+import styles from './tokens.module.css';
+
+/** What a token or a session may do. */
+type Granted = Pick<components['schemas']['Session'], 'scopes' | 'onlyTags'>;
+
+/** What may be done, and with which keys. */
+export const GRANT_COLUMNS: readonly Column<Granted>[] = [
+  {
+    id: 'scopes',
+    header: 'May',
+    cell: ({ scopes }) => (
+      <span className={styles.scopes} title={scopes.join(', ')}>
+        {scopeWords(scopes)}
+      </span>
+    ),
+  },
+  {
+    id: 'tags',
+    header: 'Keys',
+    cell: ({ onlyTags }) => (onlyTags.length === 0 ? 'all' : `with ${onlyTags.join(', ')}`),
+  },
+];
