@@ -119,7 +119,12 @@ export const AREAS: readonly Area[] = [
       'src/usage/live-usage-writer.ts',
       'src/storage/redis/usage/redis-live-usage.ts',
     ],
-    tests: ['tests/usage', 'tests/contracts/live-usage', 'tests/contracts/usage.test'],
+    tests: [
+      'tests/usage',
+      'tests/contracts/live-usage',
+      'tests/contracts/usage.test',
+      'tests/storage/redis/usage-calls',
+    ],
     aim: MOST,
   },
   {

@@ -127,6 +127,15 @@ describe('the usage writer', () => {
     expect(await stored('a')).toBe(2);
   });
 
+  it('needs no history for a first write that the store did not make', async () => {
+    const { live, history, writer, record, stored } = setUp();
+    history.hasWrite = async () => Promise.reject(new StoreUnavailable('postgres', new Error('unavailable')));
+    live.fateOf = ({ previous }) => (previous === undefined ? 'both' : 'forgotten');
+    record('a');
+    expect(await writer.drain(AbortSignal.timeout(60_000))).toBe(true);
+    expect(await stored('a')).toBe(1);
+  });
+
   it('says once that the store lost its data, with the number of shards', async () => {
     const { live, writer, record, lines } = setUp();
     const recordAll = () => {
@@ -142,6 +151,26 @@ describe('the usage writer', () => {
       .map((line) => JSON.parse(line) as { msg: string })
       .filter(({ msg }) => /lost/.test(msg));
     expect(lost).toEqual([{ level: 40, shards, msg: expect.stringContaining('Redis was replaced') }]);
+  });
+
+  it('says once that the store does not respond, and once that usage is written again', async () => {
+    const { live, writer, record, lines } = setUp();
+    record('a');
+    await writer.write();
+    live.fateOf = () => 'neither';
+    for (let round = 0; round < 3; round += 1) {
+      record('a');
+      await writer.write();
+    }
+    live.fateOf = () => 'both';
+    for (let round = 0; round < 3; round += 1) {
+      record('a');
+      await writer.write();
+    }
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      { level: 40, shards: 1, msg: 'usage could not be written; it is kept and tried again' },
+      { level: 30, msg: 'usage is written again' },
+    ]);
   });
 
   it('gives up at the deadline when the store stays down', async () => {

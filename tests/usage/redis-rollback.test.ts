@@ -7,7 +7,7 @@ import { sql } from 'kysely';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
-import { usageWritersKeyName } from '../../src/storage/redis/usage/usage-key-names.ts';
+import { usageSourcesKeyName, usageWritersKeyName } from '../../src/storage/redis/usage/usage-key-names.ts';
 import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { shardOf } from '../../src/usage/shards.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
@@ -18,8 +18,8 @@ import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
 import { startReplyLosingProxy } from './support/reply-losing-proxy.ts';
-import { completed } from './support/sample-usage.ts';
-import { expireLeases, openRedisUsage, silent } from './support/usage-stores.ts';
+import { completed, sliceOf } from './support/sample-usage.ts';
+import { expireLeases, openRedisUsage, silent, writeSlices } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
 describe('usage when Redis goes back in time', () => {
@@ -64,10 +64,11 @@ describe('usage when Redis goes back in time', () => {
     };
   }
 
-  async function command(...words: readonly [string, ...string[]]): Promise<void> {
+  async function command(...words: readonly [string, ...string[]]): Promise<unknown> {
     const direct = new Redis(redis.url);
-    await direct.call(...words);
+    const reply = await direct.call(...words);
     direct.disconnect();
+    return reply;
   }
 
   /** Ends Redis without a word and starts it again from the last snapshot. */
@@ -198,6 +199,36 @@ describe('usage when Redis goes back in time', () => {
     }
   });
 
+  it('counts once what was moved where the reply after the restart is lost, too', async () => {
+    const [keyId = ''] = await world.newKeys(1);
+    const proxy = await startReplyLosingProxy(redis.port);
+    const replica = await startReplica(keyId, proxy.url);
+    const other = await startReplica(keyId);
+    try {
+      replica.record(1);
+      await replica.write();
+      await command('SAVE');
+      replica.record(49);
+      proxy.loseReplyAfter(0);
+      expect(await replica.writer.write()).toBe(false);
+      await other.flush();
+      await restartFromSnapshot(other);
+      const [anotherId = ''] = await world.newKeys(1);
+      // Now it is connected, and knows the data set and the scripts.
+      await until(async () => (await writeSlices(replica.live, sliceOf(anotherId, {}))) === 'written');
+      proxy.loseReplyAfter(0);
+      expect(await replica.writer.write()).toBe(false);
+      await replica.write();
+      expect(await other.requests()).toBe(50);
+      await other.flush();
+      expect(await other.requests()).toBe(50);
+    } finally {
+      await replica.close();
+      await other.close();
+      await proxy.close();
+    }
+  });
+
   it('counts once what is moved while its reply is lost and Redis loses all its data', async () => {
     const [keyId = ''] = await world.newKeys(1);
     const proxy = await startReplyLosingProxy(redis.port);
@@ -231,6 +262,34 @@ describe('usage when Redis goes back in time', () => {
       await replica.close();
       await other.close();
       await proxy.close();
+    }
+  });
+
+  it('goes to a data set of another name once a flush finds that the role of Redis changed', async () => {
+    const [keyId = ''] = await world.newKeys(1);
+    const replica = await startReplica(keyId);
+    const other = await startRedisServer();
+    try {
+      const sources = usageSourcesKeyName(shardOf(keyId));
+      const written = async () => {
+        replica.record(1);
+        await replica.write();
+        return (await command('SMEMBERS', sources)) as readonly string[];
+      };
+      const before = await written();
+      expect(before).toHaveLength(1);
+      // It takes over what the other one has: nothing. The connections to it stay open.
+      await command('REPLICAOF', '127.0.0.1', String(other.port));
+      await until(async () => String(await command('INFO', 'replication')).includes('master_link_status:up'));
+      await command('REPLICAOF', 'NO', 'ONE');
+      await until(async () => {
+        await replica.flush();
+        const names = await written();
+        return names.length > 0 && !before.some((name) => names.includes(name));
+      });
+    } finally {
+      await replica.close();
+      await other.stop();
     }
   });
 

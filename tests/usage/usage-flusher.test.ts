@@ -149,6 +149,26 @@ describe('the flusher', () => {
       if (compacted === SHARDS) rounds.push(round);
     }
     expect(rounds).toEqual([1, 2, 4, 8, 16]);
+    // A round in which the history is there ends the outage: the next one begins with the first again.
+    history.rejection = () => undefined;
+    await flusher.flush();
+    await flusher.flush();
+    await writeSlices(live, sliceOf('key 1', {}));
+    history.rejection = () => new StoreUnavailable('postgres', new Error('unavailable'));
+    compacted = 0;
+    await flusher.flush();
+    expect(compacted).toBeGreaterThan(1);
+  });
+
+  it('says that a round failed, and how often, where the live counts are away', async () => {
+    const { live, flusher } = await setUp(['key 1']);
+    const take = live.take.bind(live);
+    live.take = () => Promise.reject(new StoreUnavailable('redis', new Error('unavailable')));
+    expect(await flusher.flush()).toBe(false);
+    expect(flusher.stats).toMatchObject({ lastDoneAtMs: 0, failures: expect.any(Number) });
+    expect(flusher.stats.failures).toBeGreaterThan(0);
+    live.take = take;
+    expect(await flusher.flush()).toBe(true);
   });
 
   it('does not let a batch that the history rejects hold up the others', async () => {

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
+import { SHARDS } from '../../../src/usage/shards.ts';
+import { testRedisUrl } from '../../support/stores.ts';
+import { TcpRelay } from '../../support/tcp-relay.ts';
+import { sliceOf } from '../../usage/support/sample-usage.ts';
+import { newKeyId, openRedisUsage } from '../../usage/support/usage-stores.ts';
+
+describe('the calls of live usage', () => {
+  let relay: TcpRelay;
+  let live: RedisLiveUsage;
+  let close: () => Promise<void>;
+  let sent = '';
+  beforeAll(async () => {
+    const url = testRedisUrl();
+    relay = await TcpRelay.start(Number(new URL(url).port), { onSent: (bytes) => (sent += bytes) });
+    ({ live, close } = await openRedisUsage(relay.urlOf(url)));
+    // Redis learns the scripts, and the replica the data set.
+    await write([0], 1);
+  });
+  afterAll(async () => {
+    await close();
+    await relay.stop();
+  });
+  beforeEach(() => {
+    sent = '';
+  });
+
+  /** Each time as a new writer, the same into each of the shards: keys with as many endpoints, whose names have 200 characters. */
+  async function write(shards: readonly number[], endpoints: number, keys = 1): Promise<void> {
+    const named = Array.from({ length: endpoints }, (_, index) => ({
+      endpoint: `/${'path'.repeat(50)}${index}`,
+    }));
+    const recorded = Array.from({ length: keys }, () => sliceOf(newKeyId(), ...named));
+    const outcomes = await live.write(
+      shards.map((shard) => ({ shard, writer: `test-${randomUUID()}`, sequence: 1, previous: 0, recorded })),
+    );
+    expect(new Set(outcomes)).toEqual(new Set(['written']));
+  }
+
+  const count = (command: string) => sent.toLowerCase().split(`\r\n${command}\r\n`).length - 1;
+
+  it('are one for the writes to all shards', async () => {
+    await write(
+      Array.from({ length: SHARDS }, (_, shard) => shard),
+      1,
+    );
+    expect(count('evalsha')).toBe(1);
+  });
+
+  it('are several where the writes are longer than half a million characters', async () => {
+    await write([1, 2, 3], 1000);
+    expect(count('evalsha')).toBe(2);
+  });
+
+  it('compact a shard once it has grown, and not again with the next write', async () => {
+    const shard = 4;
+    await write([shard], 6000);
+    expect(count('lrange')).toBeGreaterThan(0);
+    sent = '';
+    await write([shard], 1);
+    expect(count('lrange')).toBe(0);
+  });
+
+  it('compact a shard that stays long only when it has doubled', async () => {
+    const shard = 5;
+    await write([shard], 100, 80);
+    expect(count('lrange')).toBeGreaterThan(0);
+    sent = '';
+    await write([shard], 100, 60);
+    expect(count('lrange')).toBe(0);
+    await write([shard], 100, 60);
+    expect(count('lrange')).toBeGreaterThan(0);
+  });
+});

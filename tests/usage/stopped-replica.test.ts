@@ -1,0 +1,32 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { StoreUnavailable } from '../../src/errors.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { createUsage } from '../../src/usage/create-usage.ts';
+import type { UsageHistory } from '../../src/usage/usage-history.ts';
+import { completed, requestsOf } from './support/sample-usage.ts';
+import { LIVE_STORES, type LiveStore, newKeyId, silent } from './support/usage-stores.ts';
+
+const unavailable = () => Promise.reject(new StoreUnavailable('postgres', new Error('unavailable')));
+/** Postgres is away. */
+const HISTORY: UsageHistory = new Proxy({} as UsageHistory, { get: () => unavailable });
+
+let store: LiveStore;
+beforeAll(async () => {
+  store = await (LIVE_STORES['in Redis']?.() ?? Promise.reject(new Error('there is no such store')));
+});
+afterAll(() => store.close());
+
+it('a replica that stops while Postgres is away has saved its usage in Redis', async () => {
+  const keyId = newKeyId();
+  const usage = createUsage({
+    live: store.first,
+    history: HISTORY,
+    mask: (name) => name,
+    ...{ clock: systemClock, random: systemRandom, log: silent },
+    ...{ retentionDays: 90, dailyRetentionDays: 400, flushEveryMs: 3_600_000 },
+  });
+  usage.recorder.record(completed({ keyId }));
+  expect(await usage.stop(60_000)).toBe(true);
+  expect(requestsOf(await store.second.read([keyId]))).toBe(1);
+});
