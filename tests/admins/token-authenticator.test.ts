@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { AdminToken } from '../../src/admins/admin-token.ts';
 import type { StoredAdminToken } from '../../src/admins/admin-token-repository.ts';
 import { TokenAuthenticator } from '../../src/admins/token-authenticator.ts';
 import { StoreUnavailable } from '../../src/errors.ts';
@@ -6,6 +7,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createSecret } from '../../src/secrets/secret-format.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 
 /** An authenticator whose store has no token, and the secrets that it looked up, in their order. */
 function withoutTokens() {
@@ -49,30 +51,54 @@ describe('looking up admin tokens', () => {
   });
 });
 
-describe('noting the use of an admin token', () => {
-  function withToken(noteUse: () => Promise<void>) {
-    const id = 'adm_1';
+describe('an admin token', () => {
+  const PRESENT = createSecret('tga', systemRandom);
+  const ENDS_AT_MS = 1_000_000;
+
+  /** The principal of a request with a secret of the token, whose present one is `PRESENT`. */
+  function authenticate({
+    secret = PRESENT,
+    noteUse = async () => {},
+    nowMs = 0,
+    ...ends
+  }: Partial<Pick<AdminToken, 'expiresAtMs' | 'previousValidUntilMs'>> & {
+    readonly secret?: string;
+    readonly noteUse?: () => Promise<void>;
+    readonly nowMs?: number;
+  }) {
     const token = {
-      ...{ id, name: 'ci', scopes: ['keys:read'] as const, onlyTags: [], allowedIps: null },
-      ...{ expiresAtMs: null, lastUsedAtMs: null },
+      ...{ id: 'adm_1', name: 'ci', scopes: ['keys:read'] as const, onlyTags: [], allowedIps: null },
+      ...{ expiresAtMs: null, previousValidUntilMs: null, lastUsedAtMs: null, ...ends },
     };
+    const found = { token, present: { lookup: Buffer.from(PRESENT) } } as unknown as StoredAdminToken;
     return new TokenAuthenticator({
-      repository: {
-        findByLookup: async ([lookup]) => ({ token, present: { lookup } }) as unknown as StoredAdminToken,
-        noteUse,
-      },
-      vault: { lookups: (secret) => [Buffer.from(secret)], digestLookups: () => [] },
-      clock: systemClock,
+      repository: { findByLookup: async () => found, noteUse },
+      vault: { lookups: (presented) => [Buffer.from(presented)], digestLookups: () => [] },
+      clock: new ManualClock(nowMs),
       log: createLogger('silent'),
-    }).authenticate(createSecret('tga', systemRandom), '192.0.2.1');
+    }).authenticate(secret, '192.0.2.1');
   }
 
-  it('rejects no request while the store can not be written', async () => {
-    const principal = await withToken(() => Promise.reject(new StoreUnavailable('postgres', new Error())));
-    expect(principal).toMatchObject({ type: 'token', id: 'adm_1' });
+  it('rejects no request while its use can not be noted', async () => {
+    const noteUse = () => Promise.reject(new StoreUnavailable('postgres', new Error()));
+    expect(await authenticate({ noteUse })).toMatchObject({ type: 'token', id: 'adm_1' });
   });
 
   it('hides no other failure', async () => {
-    await expect(withToken(() => Promise.reject(new Error('a defect')))).rejects.toThrow('a defect');
+    const noteUse = () => Promise.reject(new Error('a defect'));
+    await expect(authenticate({ noteUse })).rejects.toThrow('a defect');
+  });
+
+  it('is valid until the instant at which it expires', async () => {
+    const expiresAtMs = ENDS_AT_MS;
+    expect(await authenticate({ expiresAtMs, nowMs: ENDS_AT_MS - 1 })).toMatchObject({ expiresAtMs });
+    expect(await authenticate({ expiresAtMs, nowMs: ENDS_AT_MS })).toBeUndefined();
+  });
+
+  it('ends with its earlier secret only where that one is presented', async () => {
+    const rotated = { previousValidUntilMs: ENDS_AT_MS };
+    expect(await authenticate(rotated)).toMatchObject({ expiresAtMs: null });
+    const secret = createSecret('tga', systemRandom);
+    expect(await authenticate({ ...rotated, secret })).toMatchObject({ expiresAtMs: ENDS_AT_MS });
   });
 });
