@@ -94,6 +94,7 @@ export const AREAS: readonly Area[] = [
       'tests/management/only-tags',
       'tests/management/admin-tokens',
       'tests/management/credentials',
+      'tests/management/guesses',
       'tests/sign-in',
     ],
     aim: MOST,
