@@ -76,14 +76,18 @@ export class BulkJobs {
 
   /**
    * Makes a job, which begins at once. Throws `CountMismatch`, `PlanNotFound`, `InvalidBody` for a filter that too many keys meet or tags
-   * that must stay, or `too_many_requests`.
+   * that must stay, or `too_many_requests`. `allowedUntilMs` as in `Job`.
    */
-  async create(wanted: BulkChange, change: ChangeContext): Promise<Job> {
+  async create(
+    wanted: BulkChange,
+    change: ChangeContext,
+    allowedUntilMs: Job['allowedUntilMs'] = null,
+  ): Promise<Job> {
     const { store, unit, wake } = this.#options;
     const keyIds = await this.#chosen(wanted, change);
     const id = this.#options.makeId();
     const { action, changes } = wanted;
-    const job = { id, action, changes, change: { ...change, jobId: id } };
+    const job = { id, action, changes, change: { ...change, jobId: id }, allowedUntilMs };
     if (!(await store.insert(job, keyIds, MAX_RUNNING)))
       throw new TollgateError(
         'too_many_requests',

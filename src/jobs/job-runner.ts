@@ -99,9 +99,13 @@ export class JobRunner {
     });
   }
 
-  /** The context of the next change; undefined if neither the author's admin token nor a session of the author may make it any more. */
-  async #contextOf({ action, change }: Job, { tokens, people }: JobUnit): Promise<ChangeContext | undefined> {
+  /** The context of the next change; undefined if its author may not make it any more. */
+  async #contextOf(
+    { action, change, allowedUntilMs }: Job,
+    { tokens, people }: JobUnit,
+  ): Promise<ChangeContext | undefined> {
     const atMs = this.#options.clock.nowMs();
+    if (allowedUntilMs !== null && allowedUntilMs <= atMs) return undefined;
     const { type, id } = change.actor;
     if (type === 'person' && id !== null) {
       const grants = await people.grantsOf(id, atMs);

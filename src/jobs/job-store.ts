@@ -3,7 +3,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { Job, JobFailure, JobState } from './job.ts';
 
 /** A job before its first key. */
-export type NewJob = Pick<Job, 'id' | 'action' | 'changes' | 'change'>;
+export type NewJob = Pick<Job, 'id' | 'action' | 'changes' | 'change' | 'allowedUntilMs'>;
 
 /** Selects the jobs of a page. */
 export interface JobPage {

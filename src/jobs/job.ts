@@ -22,7 +22,7 @@ export type JobAction = (typeof JOB_ACTIONS)[number];
  * - `running`: it has keys left. Some replica works on them, or soon will.
  * - `done`: each key was changed, or is among the failed ones.
  * - `cancelled`: an administrator ended it. The keys before are changed, the others are not.
- * - `stopped`: its admin token may not change keys any more. The rest as with `cancelled`.
+ * - `stopped`: its author may not change keys any more. The rest as with `cancelled`.
  */
 export const JOB_STATES = ['running', 'done', 'cancelled', 'stopped'] as const;
 
@@ -42,6 +42,11 @@ export interface Job {
   readonly changes: KeyChanges | null;
   /** Who made it and why. Its `atMs` is when the job was made, its `jobId` the job's. */
   readonly change: ChangeContext;
+  /**
+   * When the access token of the program that made it ends; null for all other authors, who are looked up with each key. Milliseconds since
+   * 1970.
+   */
+  readonly allowedUntilMs: number | null;
   readonly state: JobState;
   /** Milliseconds since 1970; null while it runs. */
   readonly endedAtMs: number | null;

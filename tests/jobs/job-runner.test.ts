@@ -175,6 +175,22 @@ describe('A job', () => {
     }
   });
 
+  it('stops at the instant at which the access token of the program that made it ends', async () => {
+    const { db, jobs } = management.records;
+    const { clock } = management;
+    for (const [leftMs, state] of [
+      [0, 'stopped'],
+      [60_000, 'done'],
+    ] as const) {
+      const { jobId } = await createJob(1);
+      const allowedUntil = new Date(clock.nowMs() + leftMs);
+      await sql`UPDATE jobs SET allowed_until = ${allowedUntil} WHERE id = ${jobId}`.execute(db);
+      expect(await jobs.find(jobId)).toMatchObject({ allowedUntilMs: allowedUntil.getTime() });
+      await replica('a').run();
+      expect(await show(jobId)).toMatchObject({ state });
+    }
+  });
+
   it('reaches only the keys that its admin token still sees', async () => {
     const { adminTokenId, secret } = await management.createToken({ scopes: PRESETS.provisioning });
     const { jobId, ids } = await createJob(2, secret);

@@ -92,14 +92,33 @@ describe('An access token of the identity provider', () => {
     }
   });
 
-  it('names the program in the audit log', async () => {
-    const token = await gateway.provider.accessToken({ ...usual(), groups: ['admins'] });
+  /** As a program that may do everything, with a token that ends at `exp`. Seconds since 1970. */
+  async function post(path: string, body: object, exp = nowS() + 300): Promise<Response> {
+    const token = await gateway.provider.accessToken({ ...usual(), exp, groups: ['admins'] });
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
-    const body = JSON.stringify({ name: 'made by a program' });
-    await fetch(`${gateway.origin}/consumer-api-key/create`, { method: 'POST', headers, body });
+    return fetch(`${gateway.origin}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  }
+
+  it('lets a job change keys until it ends', async () => {
+    const { id } = await gateway.management.createKey();
+    const exp = nowS() + 100;
+    const response = await post('/api-keys/bulk', { ids: [id], action: 'disable' }, exp);
+    const { jobId } = (await response.json()) as { readonly jobId: string };
+    const job = await gateway.management.records.jobs.find(jobId);
+    expect(job?.allowedUntilMs).toBe(exp * 1000);
+    // Those whose author is looked up with each key have no such end.
+    const { body } = await gateway.management.send('post', '/api-keys/bulk', { ids: [id], action: 'enable' });
+    expect(await gateway.management.records.jobs.find(body.jobId)).toMatchObject({ allowedUntilMs: null });
+  });
+
+  it('names the program in the audit log', async () => {
+    await post('/consumer-api-key/create', { name: 'made by a program' });
     const { body: log } = await gateway.management.send('get', '/tollgate/audit-log?actorId=billing');
-    expect(log.entries).toEqual([
-      expect.objectContaining({ actor: expect.objectContaining({ type: 'program', subject: 'billing' }) }),
-    ]);
+    expect(log.entries).toContainEqual(
+      expect.objectContaining({
+        action: 'key.create',
+        actor: expect.objectContaining({ type: 'program', subject: 'billing' }),
+      }),
+    );
   });
 });

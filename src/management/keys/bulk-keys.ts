@@ -141,7 +141,9 @@ export const changeConsumerKeys: Endpoint<BulkBody> = {
     if (body.dryRun) {
       return { dryRun: true, action: wanted.action, ...(await jobs.preview(wanted, change)) };
     }
-    const job = await jobs.create(wanted, change);
+    // Of a program nothing is kept that could be looked up later: its job ends with the access token.
+    const allowedUntilMs = principal.type === 'program' ? principal.expiresAtMs : null;
+    const job = await jobs.create(wanted, change, allowedUntilMs);
     log.info({ event: 'job_created', jobId: job.id, keys: job.total }, 'a job was created');
     return Reply.made(`/tollgate/job/${job.id}`, presentJob({ job, failures: [] }));
   },

@@ -21,6 +21,7 @@ export interface JobsTable {
   readonly reason: string | null;
   readonly request_id: string;
   readonly address: string;
+  readonly allowed_until: Date | null;
   readonly holder: string | null;
   readonly held_until: Date | null;
 }

@@ -202,11 +202,15 @@ function isLimitedTo(tags: readonly string[]) {
   return sql<boolean>`only_tags @> ${tags}::text[]`;
 }
 
-function rowOfJob({ id, action, changes, change }: NewJob, total: number): Insertable<JobsTable> {
+function rowOfJob(
+  { id, action, changes, change, allowedUntilMs }: NewJob,
+  total: number,
+): Insertable<JobsTable> {
   const { actor, atMs, reason, requestId, address, onlyTags } = change;
   return {
     ...{ id, action, total, created_at: new Date(atMs) },
     changes: changes === null ? null : JSON.stringify(changes),
+    allowed_until: allowedUntilMs === null ? null : new Date(allowedUntilMs),
     state: total === 0 ? 'done' : 'running',
     ended_at: total === 0 ? new Date(atMs) : null,
     ...actorColumns({ ...actor, name: withoutSecrets(actor.name) }),
@@ -220,6 +224,7 @@ function jobOfRow(row: Selectable<JobsTable>): Job {
     ...{ id, action, state, total, failed, done: row.position },
     // Written by `rowOfJob`.
     changes: row.changes === null ? null : JSON.parse(row.changes),
+    allowedUntilMs: row.allowed_until?.getTime() ?? null,
     endedAtMs: row.ended_at?.getTime() ?? null,
     change: {
       actor: actorOfRow(row),
