@@ -14,7 +14,11 @@ describe('a CSV file', () => {
     expect(file(['a', 'b'], [[null, -1.5]])).toBe('a,b\r\n,-1.5\r\n');
   });
 
-  it.each(['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx'])('disarms the formula %j', (text) => {
+  it.each([
+    ...['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '\rx', '\nx'],
+    // In East Asian locales spreadsheets take these for the characters of ASCII.
+    ...['\uff1d1+1', '\uff0b1', '\uff0d1', '\uff20SUM(A1)'],
+  ])('disarms the formula %j', (text) => {
     expect(file(['a'], [[text]]).replaceAll('"', '')).toBe(`a\r\n'${text}\r\n`);
   });
 
@@ -43,12 +47,14 @@ describe('a CSV file', () => {
     );
     fc.assert(
       fc.property(fc.array(fc.tuple(cell, cell), { minLength: 1 }), (rows) => {
-        const plain = rows.map((row) => row.map((text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text)));
+        const plain = rows.map((row) => row.map((text) => (FORMULA.test(text) ? `'${text}` : text)));
         expect(read(file(['a', 'b'], rows))).toEqual([['a', 'b'], ...plain]);
       }),
     );
   });
 });
+
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
 /** RFC 4180 section 2, character by character. */
 function read(text: string): readonly (readonly string[])[] {

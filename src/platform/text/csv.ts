@@ -3,8 +3,8 @@ export type CsvValue = string | number | boolean | null | undefined;
 
 /** The length of a chunk, in characters. */
 const CHUNK_LENGTH = 16_384;
-/** Text that a spreadsheet would take for a formula at the start of a cell. */
-const FORMULA = /^[=+\-@\t\r]/;
+/** What begins a formula for some spreadsheet, as OWASP lists it: the full-width forms of the characters in East Asian locales. */
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 /** The separators of other CSV dialects are quoted too: their readers would see cells, and formulas, that are none. */
 const NEEDS_QUOTES = /[",;\t\r\n]/;
 
