@@ -20,7 +20,7 @@ it('a search for three characters of keys can use the index of them', async () =
   await other.keyList.list(selection, 0);
   await until(async () => {
     const { rows } = await sql<{ scans: number }>`
-      SELECT idx_scan AS scans FROM pg_stat_user_indexes WHERE indexrelname = 'consumer_keys_search_text'`.execute(
+      SELECT idx_scan AS scans FROM pg_stat_user_indexes WHERE indexrelname = 'key_search_texts_content'`.execute(
       db,
     );
     return (rows[0]?.scans ?? 0) > 0;
