@@ -39,6 +39,7 @@ it('a stream that opens is noticed at once by the task that makes timed events',
   });
   await streams.open({
     ...{
+      client: 'a client',
       events: [],
       onlyTags: [],
       subject: undefined,

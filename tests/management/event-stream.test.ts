@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { until } from '../support/until.ts';
 import { ROOT_TOKEN, startManagement, type TestManagement } from './start-management.ts';
 
 let management: TestManagement;
@@ -133,5 +134,20 @@ describe('the stream of events', () => {
     expect(await previous.next()).toBeUndefined();
     expect((await present.next())?.event.subject).toBe(id);
     present.close();
+  });
+
+  it('is one of 16 for a token, leaves others room, and makes room once it is closed', async () => {
+    const { secret } = await management.createToken({ scopes: ['webhooks:read', 'keys:read'] });
+    const streams = [];
+    for (let opened = 0; opened < 16; opened += 1) streams.push(await Stream.open('', secret));
+    const further = await Stream.open('', secret);
+    const ofOther = await Stream.open();
+    expect([further.status, ofOther.status]).toEqual([503, 200]);
+    for (const stream of [...streams, ofOther]) stream.close();
+    await until(async () => {
+      const again = await Stream.open('', secret);
+      again.close();
+      return again.status === 200;
+    });
   });
 });

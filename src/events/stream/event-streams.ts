@@ -33,6 +33,8 @@ export interface EventStreamsOptions {
 
 /** A client's request for a stream. */
 export interface StreamRequest extends Subscription {
+  /** Names the client. Its streams leave room for those of others. */
+  readonly client: string;
   /** Only events about this subject; undefined = about any. */
   readonly subject: string | undefined;
   /** The number of the last event that the client has; undefined = it wants those from now on. */
@@ -43,16 +45,23 @@ export interface StreamRequest extends Subscription {
 
 /** Streams of a process at a time. */
 const MOST_STREAMS = 64;
+/** Those of one client: no client keeps all others out. */
+const MOST_OF_CLIENT = 16;
 const EVENTS_AT_ONCE = 100;
 const POLL_MS = 1000;
 const HEARTBEAT_MS = 15_000;
 const FOLLOW_AGAIN_MS = 3_600_000;
 
+interface OpenStream {
+  readonly client: string;
+  readonly end: AbortController;
+}
+
 /** Streams of server-sent events: CloudEvents, each with its number as `id`. Memory is bounded by the number of streams. */
 export class EventStreams {
   readonly #options: EventStreamsOptions;
-  readonly #stopping = new AbortController();
-  #open = 0;
+  readonly #open = new Set<OpenStream>();
+  #isStopped = false;
 
   constructor(options: EventStreamsOptions) {
     this.#options = options;
@@ -60,37 +69,45 @@ export class EventStreams {
 
   /** Resolves with the chunks of a stream. It ends by itself when the gateway stops, the store is away, or the client may hear less. */
   async open(request: StreamRequest): Promise<AsyncIterable<string>> {
-    if (this.#open >= MOST_STREAMS)
+    if (!this.#hasRoomFor(request))
       throw new TollgateError('overloaded', 'Too many streams are open. Try again shortly.');
     const lastEvent = await this.#options.reader.follow(hearsUsage(request));
     this.#options.wake();
-    return this.#chunks(request, Math.min(request.afterSequence ?? lastEvent, lastEvent));
+    const end = new AbortController();
+    const from = Math.min(request.afterSequence ?? lastEvent, lastEvent);
+    return endingAtOnce(this.#chunks(request, from, end), end);
   }
 
   /** Ends all streams. */
   stop(): void {
-    this.#stopping.abort();
+    this.#isStopped = true;
+    for (const { end } of this.#open) end.abort();
   }
 
-  async *#chunks(request: StreamRequest, from: number): AsyncGenerator<string> {
+  #hasRoomFor({ client }: StreamRequest): boolean {
+    const own = [...this.#open].filter((stream) => stream.client === client).length;
+    return this.#open.size < MOST_STREAMS && own < MOST_OF_CLIENT;
+  }
+
+  async *#chunks(request: StreamRequest, from: number, end: AbortController): AsyncGenerator<string> {
     // Others may have been opened since the check.
-    if (this.#open >= MOST_STREAMS) return;
-    this.#open += 1;
+    if (this.#isStopped || !this.#hasRoomFor(request)) return;
+    const stream = { client: request.client, end };
+    this.#open.add(stream);
     try {
       // Sends the head of the response at once, and where a client goes on that is disconnected before its first event.
       yield `: open\n${positionText(from)}`;
-      yield* this.#followed(request, from);
+      yield* this.#followed(request, from, end.signal);
     } catch (error) {
       // The client connects again and goes on where it left off.
       if (!(error instanceof StoreUnavailable)) throw error;
     } finally {
-      this.#open -= 1;
+      this.#open.delete(stream);
     }
   }
 
-  async *#followed(request: StreamRequest, from: number): AsyncGenerator<string> {
+  async *#followed(request: StreamRequest, from: number, signal: AbortSignal): AsyncGenerator<string> {
     const { reader, clock, source } = this.#options;
-    const { signal } = this.#stopping;
     let position = from;
     let checkedMs = clock.monotonicMs();
     let followedMs = checkedMs;
@@ -114,6 +131,19 @@ export class EventStreams {
         await pause(POLL_MS, undefined, { signal, ref: false }).catch(() => {});
     }
   }
+}
+
+/** The chunks of a generator, which ends as soon as its client has gone: by itself it would wait for its next chunk first. */
+function endingAtOnce(chunks: AsyncGenerator<string>, end: AbortController): AsyncIterable<string> {
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () => chunks.next(),
+      return: () => {
+        end.abort();
+        return chunks.return(undefined);
+      },
+    }),
+  };
 }
 
 function hearsUsage({ events }: StreamRequest): boolean {

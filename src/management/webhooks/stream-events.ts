@@ -33,6 +33,7 @@ export const streamEvents: Endpoint = {
     const headers = { 'X-Accel-Buffering': 'no' };
     if (isHead) return new StreamedText('text/event-stream', [], headers);
     const chunks = await streams.open({
+      client: principal.id ?? principal.type,
       events,
       onlyTags: principal.onlyTags,
       subject: readText(query, 'subject'),
