@@ -45,8 +45,11 @@ export const ROOT: Principal = {
   version: null,
 };
 
-/** The principal of a consumer. Without scopes, it may only use endpoints that need none. */
-export function consumerOf({ id, name }: { readonly id: string; readonly name: string }): Principal {
+/** The principal of a consumer. Without scopes, it may only use endpoints that need none. `secretEndsAtMs`: null for a present secret. */
+export function consumerOf(
+  { id, name }: { readonly id: string; readonly name: string },
+  secretEndsAtMs: number | null,
+): Principal {
   return {
     type: 'key',
     id,
@@ -54,7 +57,7 @@ export function consumerOf({ id, name }: { readonly id: string; readonly name: s
     scopes: new Set(),
     onlyTags: [],
     allowedIps: null,
-    expiresAtMs: null,
+    expiresAtMs: secretEndsAtMs,
     version: null,
   };
 }

@@ -15,6 +15,8 @@ import { sendRejection } from './steps/send-rejection.ts';
 /** A request about the presented key itself, once the key has been found valid. */
 interface OwnKeyRequest {
   readonly keyId: string;
+  /** When the presented secret ends because it is the key's previous one; null for the present one. Milliseconds since 1970. */
+  readonly secretEndsAtMs: number | null;
   readonly head: ParsedRequest;
   /** To be completed by the code that serves the request. */
   readonly notes: RequestNotes;
@@ -79,7 +81,7 @@ function serve(service: SelfService): Step {
     for (const [name, value] of ownHeaders(exchange)) res.setHeader(name, value);
     // From here on the service owns the response, also for timeout errors.
     res.owner = undefined;
-    service.serve(req, res, { keyId, head, notes });
+    service.serve(req, res, { keyId, secretEndsAtMs: entry.previousUntilMs, head, notes });
   };
 }
 

@@ -290,6 +290,25 @@ describe('a consumer that may rotate its key', () => {
     expect([again.status, again.body.code]).toEqual([409, 'rotation_in_progress']);
   });
 
+  it('gets none for the secret before, also if its grace ends during the request', async () => {
+    const database = new Client(fleet.databaseUrl);
+    await database.connect();
+    let found = 401;
+    // Authenticated too late, the request is 401 and shows nothing.
+    while (found === 401) {
+      const { secret } = await rotatableKey();
+      const { body } = await rotate(secret, { graceSeconds: 1 });
+      await askSoon(SELF, secret);
+      await database.query('begin; lock table consumer_keys in access exclusive mode');
+      const late = rotate(secret, { graceSeconds: 0 });
+      await until(async () => Date.now() > Date.parse(body.previousValidUntil));
+      await database.query('commit');
+      found = (await late).status;
+    }
+    await database.end();
+    expect(found).toBe(409);
+  });
+
   it('has one entry in the audit log for it, which names the key as its actor', async () => {
     const { id, secret } = await rotatableKey();
     const { body } = await rotate(secret, { graceSeconds: 0 }, { headers: { 'x-audit-reason': 'monthly' } });

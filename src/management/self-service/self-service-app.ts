@@ -23,6 +23,8 @@ export interface SelfServiceApp {
 /** The key that a request presents. */
 interface OwnKey {
   readonly keyId: string;
+  /** When the presented secret ends because it is the key's previous one; null for the present one. Milliseconds since 1970. */
+  readonly secretEndsAtMs: number | null;
   readonly head: ParsedRequest;
   /** Filled in while the request is served. */
   readonly notes: RequestNotes;
@@ -50,8 +52,8 @@ export function createSelfServiceApp(
       const wanted = method === 'HEAD' ? 'get' : method.toLowerCase();
       return endpointsAt(path).find((endpoint) => endpoint.method === wanted)?.operationId;
     },
-    serve(req, res, { keyId, head, notes }) {
-      const locals: OwnKeyLocals = Object.assign(notes, { keyId });
+    serve(req, res, { keyId, secretEndsAtMs, head, notes }) {
+      const locals: OwnKeyLocals = Object.assign(notes, { keyId, secretEndsAtMs });
       Reflect.set(res, 'locals', locals);
       // The endpoints are routed at the default path.
       req.url = usualPath(head.target);
@@ -60,15 +62,13 @@ export function createSelfServiceApp(
   };
 }
 
-interface OwnKeyLocals extends RequestNotes {
-  readonly keyId: string;
-}
+interface OwnKeyLocals extends RequestNotes, Pick<OwnKey, 'keyId' | 'secretEndsAtMs'> {}
 
 function noteConsumer(keys: Pick<KeyService, 'record'>): RequestHandler {
   return async (_req, res: Response, next) => {
-    const { keyId } = res.locals as OwnKeyLocals;
+    const { keyId, secretEndsAtMs } = res.locals as OwnKeyLocals;
     const { key } = await keys.record(keyId, []);
-    notePrincipal(res, consumerOf(key));
+    notePrincipal(res, consumerOf(key, secretEndsAtMs));
     next();
   };
 }

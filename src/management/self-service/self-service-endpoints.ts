@@ -1,4 +1,4 @@
-import { SelfServiceNotAllowed } from '../../errors.ts';
+import { RotationInProgress, SelfServiceNotAllowed } from '../../errors.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
 import type { Principal } from '../../permissions/principal.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
@@ -86,6 +86,8 @@ const rotateOwnKey: Endpoint<RotateKeyBody> = {
     const id = ownKeyId(call.principal);
     const { key } = await services.keys.record(id, []);
     if (!key.selfService.includes('rotate')) throw new SelfServiceNotAllowed('rotate');
+    // The rotation may end while the request is under way: what follows would find none, and replace the secret of the key's owner.
+    if (call.principal.expiresAtMs !== null) throw new RotationInProgress();
     return rotateConsumerKey.handle({ ...call, id }, services);
   },
 };
