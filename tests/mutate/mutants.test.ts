@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { AREAS } from './areas.ts';
 import { EQUAL_MUTANTS } from './equal-mutants.ts';
 import { mutantsOf } from './mutants.ts';
+import { reportOf } from './report.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -75,4 +76,21 @@ describe('the areas that are mutated', () => {
       ]);
     }
   });
+});
+
+it('the report keeps the row of an area of which nothing was tried', () => {
+  const [tried, other] = AREAS;
+  if (tried === undefined || other === undefined) throw new Error('there are no areas');
+  const none = { mutants: 3, killed: 0, hung: 0, equal: 0, survived: 0, isAimMet: true };
+  const before = `| ${tried.name} | before |\n| ${other.name} | kept |\n`;
+  const page = reportOf(
+    [
+      { ...none, area: tried, killed: 2, survived: 1 },
+      { ...none, area: other },
+    ],
+    before,
+  );
+  expect(page).toContain(`| ${tried.name} | 3 | 3 | 2 | 0 | 0 | 1 | 66.7 % |`);
+  expect(page).toContain(`| ${other.name} | kept |`);
+  expect(page).not.toContain('before |');
 });

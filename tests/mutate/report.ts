@@ -34,9 +34,11 @@ export function countsOf(area: Area, results: KeptResults): Counts {
   };
 }
 
-/** A page of the docs. */
-export function reportOf(counts: readonly Counts[]): string {
+/** A page of the docs. Areas of which nothing was tried keep their rows of the page as it was before. */
+export function reportOf(counts: readonly Counts[], pageBefore: string): string {
   const rows = counts.map(({ area, mutants, killed, hung, equal, survived }) => {
+    const rowBefore = pageBefore.split('\n').find((line) => line.startsWith(`| ${area.name} |`));
+    if (killed + survived === 0 && rowBefore !== undefined) return rowBefore;
     const share = killed + survived === 0 ? '' : `${((100 * killed) / (killed + survived)).toFixed(1)} %`;
     const cells = [
       area.name,
