@@ -170,6 +170,16 @@ describe('tollgate import', () => {
     }
   });
 
+  it.each([
+    ['tyk', [{ key: 'secret-that-expires-in-no-year', session: { rate: 1, per: 1, expires: 1e15 } }]],
+    ['unkey', [{ keyId: 'key_1', plaintext: 'secret-that-expires-in-no-year', expires: 1e18 }]],
+  ])('from %s ends with 64 where a key expires past the year 9999', async (source, keys) => {
+    const { code, stderr } = await imported(source, await file('never.json', JSON.stringify(keys)));
+    expect(code).toBe(64);
+    expect(stderr).toContain('The file has a key that expires at 1000000000000000000 ms since 1970');
+    expect(stderr).not.toContain('secret-that');
+  });
+
   it('has limits that can be none here in its report, and each key at most once', async () => {
     const ratelimits = [0, 1, 2, 3, 4, 5, 6, 7, 8].map((limit) => ({ name: 'a', limit, duration: 1000 }));
     const keyId = 'key_of_many_limits';

@@ -1,3 +1,5 @@
+import { CommandFault } from '../../command-fault.ts';
+
 /** A limit of another gateway. */
 export interface ForeignLimit {
   readonly limit: number;
@@ -36,15 +38,21 @@ export interface ForeignKeys {
   readonly leftOut: readonly LeftOut[];
 }
 
+/** An object of a file. */
+export type Entity = Readonly<Record<string, unknown>>;
+
+/** Notes something of a key that an import leaves out. */
+export type Leave = (what: LeftOut['what'], reason: string) => void;
+
 /** The object that a value of a file is; empty where it is none. */
-export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+export function objectOf(value: unknown): Entity {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : {};
 }
 
 /** The objects in a list of a file; none where it is no list. */
-export function objectsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+export function objectsOf(value: unknown): readonly Entity[] {
   return Array.isArray(value) ? value.map(objectOf) : [];
 }
 
@@ -58,3 +66,15 @@ export function textOf(value: unknown): string | undefined {
 export function textsOf(...lists: readonly unknown[]): readonly string[] {
   return lists.flatMap((list) => (Array.isArray(list) ? list : [])).flatMap((value) => textOf(value) ?? []);
 }
+
+/** The instant as the interface writes it, without fractions of a second. Throws a `CommandFault` for one past the year 9999. */
+export function instant(ms: number): string {
+  if (!(ms <= LAST_INSTANT_MS))
+    throw new CommandFault(
+      'usage',
+      `The file has a key that expires at ${ms} ms since 1970, which is no date.`,
+    );
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+const LAST_INSTANT_MS = Date.UTC(9999, 11, 31);

@@ -1,5 +1,6 @@
 import { CommandFault } from '../../command-fault.ts';
 import {
+  type Entity,
   type ForeignKey,
   type ForeignKeys,
   type ForeignLimit,
@@ -9,8 +10,6 @@ import {
   textOf,
   textsOf,
 } from './foreign-keys.ts';
-
-type Entity = Readonly<Record<string, unknown>>;
 
 const PERIODS = ['second', 'minute', 'hour', 'day', 'month', 'year'] as const;
 const LIMITERS: readonly string[] = ['rate-limiting', 'rate-limiting-advanced'];

@@ -1,16 +1,17 @@
 import { CommandFault } from '../../command-fault.ts';
 import {
+  type Entity,
   type ForeignKey,
   type ForeignKeys,
   type ForeignLimit,
+  instant,
+  type Leave,
   type LeftOut,
   objectOf,
   objectsOf,
   textOf,
   textsOf,
 } from './foreign-keys.ts';
-
-type Entity = Readonly<Record<string, unknown>>;
 
 export interface TykOptions {
   /** Whether Tyk stores the keys themselves, or their digests (`hash_keys`, `hash_key_function`). */
@@ -41,8 +42,6 @@ export function readTyk(file: unknown, options: TykOptions): ForeignKeys {
   }
   return { keys, leftOut };
 }
-
-type Leave = (what: string, reason: string) => void;
 
 /** Why a key is not imported, with its kind; undefined if it is. */
 function obstacleTo(
@@ -77,11 +76,6 @@ function keyOf({ name, key, session, policies, leave }: TykKey, { hashed }: TykO
     ...(expires > 0 && { expiresAt: instant(expires * 1000) }),
     metadata: objectOf(session.meta_data),
   };
-}
-
-/** The instant as the interface writes it, without fractions of a second. */
-export function instant(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
 /** Tyk's interface lists policies; its file has them by their ids. */

@@ -1,16 +1,16 @@
 import { CommandFault } from '../../command-fault.ts';
 import {
+  type Entity,
   type ForeignKey,
   type ForeignKeys,
   type ForeignLimit,
+  instant,
+  type Leave,
   type LeftOut,
   objectOf,
   objectsOf,
   textOf,
 } from './foreign-keys.ts';
-import { instant } from './read-tyk.ts';
-
-type Entity = Readonly<Record<string, unknown>>;
 
 /**
  * The keys of responses of Unkey's `apis.listKeys`: one of them, a list of them, or the keys alone. A key has its secret (`plaintext`) if it
@@ -32,8 +32,6 @@ export function readUnkey(file: unknown, nowMs: number): ForeignKeys {
   }
   return { keys, leftOut };
 }
-
-type Leave = (what: string, reason: string) => void;
 
 function keyOf(row: Entity, key: Pick<ForeignKey, 'name' | 'secret'>, leave: Leave): ForeignKey {
   const externalId = textOf(objectOf(row.identity).externalId ?? row.externalId ?? row.ownerId);
