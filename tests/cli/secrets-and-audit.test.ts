@@ -45,6 +45,35 @@ describe('tollgate keys rotate', () => {
   });
 });
 
+describe('--handover of tollgate keys', () => {
+  it.each(['table', 'json'])('shows a link and no secret at create and rotate, -o %s', async (format) => {
+    const name = `handed over as ${format}`;
+    const options = ['--handover', '24h', '--handover-note', 'for you', '-o', format];
+    for (const words of [
+      ['create', name],
+      ['rotate', name, '--grace', '1h'],
+    ]) {
+      const { code, stdout, stderr } = await stage.tollgate.run(['keys', ...words, ...options]);
+      expect([code, stderr]).toEqual([0, '']);
+      const [, token] = /\/tollgate\/self\/handover#(tgh_\w+)/.exec(stdout) ?? [];
+      const response = await fetch(`${stage.url}/tollgate/self/handover/reveal`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ token }),
+      });
+      const { secret } = (await response.json()) as { readonly secret: string };
+      expect(await statusOf(stage.url, secret)).toBe(200);
+      expect(stdout).not.toContain(secret);
+    }
+    const { body } = await stage.admin.call('GET', `/consumer-api-key?q=${encodeURIComponent(name)}`);
+    const path = `/consumer-api-key/${body.apiKeys[0].consumerApiKeyId}/handover`;
+    const { handovers } = (await stage.admin.call('GET', path)).body;
+    for (const { createdAt, expiresAt } of handovers)
+      expect(Date.parse(expiresAt) - Date.parse(createdAt)).toBe(86_400_000);
+    expect(handovers).toHaveLength(2);
+  });
+});
+
 describe('tollgate keys show --reveal', () => {
   const notShown = (code: number, reason: string) => ({
     ...{ code, stdout: '' },

@@ -1,12 +1,18 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Client } from 'pg';
+import { messagesOf } from '../../src/client/event-stream.ts';
 import { rotateSealedHandovers } from '../../src/keys/handovers/rotate-sealed-handovers.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
 import type { Managed } from '../support/admin.ts';
+import { EVENT_SCHEMAS } from '../support/event-schemas.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import { ENCRYPTION_KEY, type RunningGateway } from '../support/gateway.ts';
+import { freePort } from '../support/free-port.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { MIGRATIONS } from '../support/records.ts';
 
 const PUBLIC_URL = 'https://api.example.com';
@@ -104,6 +110,30 @@ describe('a hand-over link', () => {
     ]);
     for (const { whole } of rows) for (const text of [secret, token]) expect(whole).not.toContain(text);
     expect(JSON.stringify(rows[1].changes)).toContain(handoverId);
+  });
+
+  it('sends an event, which is as its schema says', async () => {
+    const { id, token, handoverId } = await keyWithLink('Announced');
+    const type = 'tollgate.key.handed_over';
+    const { body } = await fetch(`${fleet.replicas[0]?.url}/tollgate/events?type=${type}`, {
+      headers: { authorization: `Bearer ${ROOT_TOKEN}` },
+    });
+    if (body === null) throw new Error('the stream has no body');
+    const messages = messagesOf(body.pipeThrough(new TextDecoderStream()));
+    await ask('reveal', token, { replica: 1 });
+    const schema = JSON.parse(await readFile(new URL(`${type}.json`, EVENT_SCHEMAS), 'utf8'));
+    const validate = new Ajv2020({ validateFormats: false }).compile(schema);
+    for await (const { data } of messages) {
+      if (data === '') continue;
+      const event = JSON.parse(data);
+      validate(event);
+      expect([event.type, validate.errors]).toEqual([type, null]);
+      expect(data).toContain(id);
+      expect(data).toContain(handoverId);
+      expect(data).not.toContain(token);
+      return;
+    }
+    throw new Error('the stream ended without the event');
   });
 
   it('is not used up by requests that read, and its page is static and strict', async () => {
@@ -223,6 +253,60 @@ describe('the creation and the rotation of a key', () => {
   });
 });
 
+describe('a gateway that shows secrets once', () => {
+  it('makes links with create and rotate, and none later', async () => {
+    await withReplica({ SECRET_REVEAL: 'once' }, async (gateway) => {
+      const send = async (path: string, body: object): Promise<Managed> => {
+        const headers = { authorization: `Bearer ${ROOT_TOKEN}`, 'content-type': 'application/json' };
+        const init = { method: 'POST', headers, body: JSON.stringify(body) };
+        const response = await fetch(`${gateway.url}${path}`, init);
+        return { status: response.status, headers: response.headers, body: await response.json() };
+      };
+      const handover = { ttlSeconds: 60 };
+      const made = await send('/consumer-api-key/create', { name: 'Shown once', handover });
+      const path = `/consumer-api-key/${made.body.id}`;
+      const later = await send(`${path}/handover`, handover);
+      expect(later).toMatchObject({ status: 409, body: { code: 'secret_not_available' } });
+      const first = (await ask('reveal', tokenOf(made))).body.secret;
+      const rotated = await send(`${path}/rotate`, { graceSeconds: 60, handover });
+      const second = (await ask('reveal', tokenOf(rotated))).body.secret;
+      expect(new Set([first, second, undefined]).size).toBe(3);
+      for (const each of [made, rotated]) expect('secret' in each.body).toBe(false);
+      expect((await send(`${path}/handover`, handover)).body.code).toBe('secret_not_available');
+    });
+  });
+});
+
+describe('a gateway whose management has another port', () => {
+  it('has the page and its requests on the public port alone, as the link says', async () => {
+    // Without it, links are made through a loopback address only, and lead to the public port of this machine.
+    const port = await freePort();
+    await withReplica({ PORT: `${port}`, ADMIN_PORT: '0', PUBLIC_URL: '' }, async (gateway) => {
+      const adminPort = /"adminPort":(\d+)/.exec(gateway.output())?.[1];
+      const admin = `http://127.0.0.1:${adminPort}`;
+      const { id, secret } = await fleet.admin.makeKey('Two ports');
+      const headers = { authorization: `Bearer ${ROOT_TOKEN}`, 'content-type': 'application/json' };
+      const post = (url: string, body: object) =>
+        fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+      const made = await post(`${admin}/consumer-api-key/${id}/handover`, { ttlSeconds: 60 });
+      const { url } = (await made.json()) as { readonly url: string };
+      const [page, token] = url.split('#');
+      expect(page).toBe(`http://127.0.0.1:${port}/tollgate/self/handover`);
+      const path = '/tollgate/self/handover';
+      const statuses = async (base: string) => [
+        (await fetch(base + path)).status,
+        (await post(`${base}${path}/open`, { token })).status,
+      ];
+      expect([await statuses(admin), await statuses(gateway.url)]).toEqual([
+        [404, 404],
+        [200, 200],
+      ]);
+      expect((await post(`${admin}${path}/reveal`, { token })).status).toBe(404);
+      expect(await (await post(`${gateway.url}${path}/reveal`, { token })).json()).toMatchObject({ secret });
+    });
+  });
+});
+
 describe('who makes and ends links', () => {
   it('needs the scopes, and sees only keys with its tags', async () => {
     const { id } = await fleet.admin.makeKey('Tagged');
@@ -295,6 +379,19 @@ describe('what links keep', () => {
     expect((await ask('open', expired.token)).status).toBe(404);
   });
 });
+
+/** Runs work with a further replica that has other settings. */
+async function withReplica(
+  settings: Readonly<Record<string, string>>,
+  work: (gateway: RunningGateway) => Promise<void>,
+): Promise<void> {
+  const gateway = await startInProcess({ ...fleet.environment, ...settings });
+  try {
+    await work(gateway);
+  } finally {
+    await gateway.stop();
+  }
+}
 
 function openOwnRecords(): Records {
   const store = { url: fleet.databaseUrl, maxConnections: 1, onIdleError: () => {} };
