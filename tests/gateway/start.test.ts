@@ -55,6 +55,18 @@ describe('a start', () => {
     expect(output).not.toMatch(/too-short-to-be-shown|badly-encoded/);
   });
 
+  it('with a logo that can not be used ends with code 78 and says why', async () => {
+    const logo = join(directory, 'logo.svg');
+    await writeFile(logo, '<svg xmlns="http://www.w3.org/2000/svg"><script/></svg>');
+    const { code, output } = await runGateway({
+      ...{ BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: join(directory, 'data'), PORT: '0' },
+      ...{ PORTAL: 'on', PORTAL_LOGO_FILE: logo },
+    });
+    expect(code).toBe(78);
+    const lines = output.split('\n').filter((line) => line.startsWith('  - '));
+    expect(lines).toEqual(['  - PORTAL_LOGO_FILE: the SVG must not have the element <script>']);
+  });
+
   it('in production without shared stores and secrets ends with code 78', async () => {
     const { code, output } = await runGateway({ BACKEND_URL: 'http://127.0.0.1:1', NODE_ENV: 'production' });
     expect(code).toBe(78);
