@@ -1,5 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
@@ -100,6 +100,23 @@ if (helm === undefined) {
       }
     });
 
+    it('has the logo of the portal where the setting says, for the gateway and its migrations', () => {
+      const manifests = examples.get('k8s/chart/examples/portal.yaml') ?? [];
+      const settings = manifests.find(({ metadata }) => metadata.name === 'tollgate-settings')?.data;
+      const file = (settings as Record<string, string>).PORTAL_LOGO_FILE ?? '';
+      expect(settings).toMatchObject({ PORTAL: 'on', PORTAL_COLOR: '#0b5fff' });
+      for (const kind of ['Deployment', 'Job']) {
+        const { spec } = manifests.find((each) => each.kind === kind) as unknown as PodTemplate;
+        const { containers, volumes } = spec.template.spec;
+        const mount = containers[0]?.volumeMounts.find(({ mountPath }) => mountPath === dirname(file));
+        expect([kind, mount?.readOnly]).toEqual([kind, true]);
+        expect(volumes).toContainEqual({ name: mount?.name, configMap: { name: 'tollgate-portal' } });
+        // A mount within another one that can't be written fails when the container starts.
+        const paths = containers[0]?.volumeMounts.map(({ mountPath }) => mountPath) ?? [];
+        expect(paths.filter((path) => paths.some((other) => path.startsWith(`${other}/`)))).toEqual([]);
+      }
+    });
+
     it('shares no object and no pod with another release in the namespace', async () => {
       const [one, other] = [await renderChart(helm), await renderChart(helm, { release: 'second' })];
       const names = new Set(one.map(({ kind, metadata }) => `${kind}/${metadata.name}`));
@@ -153,6 +170,24 @@ if (helm === undefined) {
       ]);
     });
   });
+}
+
+/** What is looked at of a Deployment and of a Job. */
+interface PodTemplate {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly {
+          readonly volumeMounts: readonly {
+            readonly name: string;
+            readonly mountPath: string;
+            readonly readOnly?: boolean;
+          }[];
+        }[];
+        readonly volumes: readonly object[];
+      };
+    };
+  };
 }
 
 function belongsToNamespace({ kind, metadata }: Manifest): boolean {
