@@ -11,6 +11,13 @@ import { RECEIVER_SETTINGS, startReceiver, type WebhookReceiver } from './webhoo
 /** Where pictures of the pages are put; none are taken without it. */
 const pictures = process.env.CONSOLE_PICTURES;
 
+/** Of a phone; pixels. */
+const PHONE = 390;
+/** Labels of what can be scrolled sideways. */
+const SIDEWAYS = `[...document.querySelectorAll('main *')]
+  .filter((one) => one.scrollWidth > one.clientWidth && /auto|scroll/.test(getComputedStyle(one).overflowX))
+  .map((one) => one.ariaLabel ?? one.className)`;
+
 const DAY_MS = 86_400_000;
 const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString().replace(/\.\d+/, '');
 
@@ -163,7 +170,7 @@ describe('every page of the console', () => {
   // Each page is loaded in one theme, and changes to the other where it is.
   const looks = [
     { width: 1280, themes: ['light', 'dark'] },
-    { width: 360, themes: ['dark', 'light'] },
+    { width: PHONE, themes: ['dark', 'light'] },
   ] as const;
   const pages = {
     overview: () => '/',
@@ -188,7 +195,9 @@ describe('every page of the console', () => {
         await page.emulateMedia({ colorScheme: theme });
         const broken = await tab.accessibilityFaults(theme === themes[0] ? 'all' : 'colours');
         const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-        if (broken.length > 0 || overflow > 0) faults[`${name}, ${theme}`] = { broken, overflow };
+        const sideways = width === PHONE ? await page.evaluate<string[]>(SIDEWAYS) : [];
+        if (broken.length > 0 || overflow > 0 || sideways.length > 0)
+          faults[`${name}, ${theme}`] = { broken, overflow, sideways };
         if (pictures !== undefined)
           await page.screenshot({ path: join(pictures, `${name}-${theme}-${width}.png`) });
       }

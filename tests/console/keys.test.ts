@@ -20,6 +20,18 @@ async function makePlan(rateLimitId: string, limit: number): Promise<void> {
   await stage.fleet.admin.makePlan(rateLimitId, limit, 'hour');
 }
 
+const DAY_LINK = 'By a link that works for 24 hours';
+
+/** As the page of a hand-over link does. */
+async function reveal(token: string | undefined): Promise<{ readonly secret: string }> {
+  const response = await fetch(`${stage.url}/tollgate/self/handover/reveal`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token }),
+  });
+  return (await response.json()) as { readonly secret: string };
+}
+
 const dialogOf = (page: Page) => page.getByRole('dialog');
 const buttonOf = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
@@ -48,6 +60,33 @@ describe('creating a key', () => {
     expect(await stage.use(secret, 3)).toEqual([200, 200, 200]);
     await untilSeen(page.getByText('3 requests in the last 24 hours: 0 limited, 0 failed.'));
     await page.getByRole('cell', { name: '/orders' }).waitFor();
+    await close();
+  });
+
+  it('hands the secret over by a link where that is chosen, and so does its rotation', async () => {
+    const { page, close } = await stage.open('/keys?create=true');
+    await dialogOf(page).getByLabel('Name').fill('Handed over');
+    const secrets: string[] = [];
+    for (const button of ['Create key', 'Rotate key']) {
+      await dialogOf(page).getByLabel('Hand the secret over').selectOption({ label: DAY_LINK });
+      await dialogOf(page).getByLabel('Note for the consumer').fill('for you');
+      await dialogOf(page).getByRole('button', { name: button }).click();
+      await buttonOf(page, 'I have the link').waitFor();
+      const link = (await dialogOf(page).locator('code').textContent()) ?? '';
+      const [made, token] = link.split('#');
+      expect(made).toBe(`${stage.url}/tollgate/self/handover`);
+      const shown = await page.content();
+      const { secret } = await reveal(token);
+      stage.keepSecret(secret);
+      expect(shown).not.toContain(secret);
+      expect(await stage.use(secret, 1)).toEqual([200]);
+      secrets.push(secret);
+      await buttonOf(page, 'I have the link').click();
+      await page.getByRole('heading', { name: 'Handed over', level: 1 }).waitFor();
+      expect(await page.content()).not.toContain(token);
+      if (button === 'Create key') await buttonOf(page, 'Rotate').click();
+    }
+    expect(new Set(secrets).size).toBe(2);
     await close();
   });
 

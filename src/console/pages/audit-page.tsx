@@ -8,6 +8,7 @@ import { Button } from '../components/forms/button.tsx';
 import { CsvButton } from '../components/forms/csv-button.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
+import { SecondLine } from '../components/layout/second-line.tsx';
 import { EmptyState } from '../components/states/empty-state.tsx';
 import { NoScope } from '../components/states/live-state.tsx';
 import { PageLink } from '../components/text/page-link.tsx';
@@ -164,30 +165,36 @@ function columnsOf(
   onShow: (entry: AuditEntry) => void,
 ): readonly Column<AuditEntry>[] {
   return [
-    { id: 'at', header: 'Time', cell: ({ at }) => <RelativeTime at={at} /> },
+    { id: 'at', header: 'Time', wideOnly: true, cell: ({ at }) => <RelativeTime at={at} /> },
     {
       id: 'actor',
       header: 'Actor',
+      wideOnly: true,
       cell: ({ actor }) => <Actor actor={actor} onFilter={onFilter} />,
     },
     {
       id: 'action',
       header: 'Action',
       cell: (entry) => (
-        <button type="button" className={styles.action} onClick={() => onShow(entry)}>
-          {actionWords(entry.action)}
-        </button>
+        <>
+          <button type="button" className={styles.action} onClick={() => onShow(entry)}>
+            {actionWords(entry.action)}
+          </button>
+          <AuditSecondLine entry={entry} />
+        </>
       ),
     },
-    { id: 'target', header: 'Target', cell: ({ target }) => <Target target={target} /> },
+    { id: 'target', header: 'Target', wideOnly: true, cell: ({ target }) => <Target target={target} /> },
     {
       id: 'changes',
       header: 'Changes',
+      wideOnly: true,
       cell: (entry) => <Words text={changesInShort(entry)} />,
     },
     {
       id: 'reason',
       header: 'Reason',
+      wideOnly: true,
       cell: ({ reason }) => <Words text={reason} />,
     },
     {
@@ -201,6 +208,15 @@ function columnsOf(
         ),
     },
   ];
+}
+
+/** Who did it to what and when. */
+function AuditSecondLine({ entry: { actor, target, at } }: { readonly entry: AuditEntry }) {
+  return (
+    <SecondLine>
+      <bdi>{actorName(actor)}</bdi> · <bdi>{target.name ?? target.id}</bdi> · <RelativeTime at={at} />
+    </SecondLine>
+  );
 }
 
 function Words({ text }: { readonly text: string | null }) {
@@ -218,7 +234,7 @@ interface ActorProps {
 
 function Actor({ actor, onFilter }: ActorProps) {
   const id = actorId(actor);
-  const name = <bdi>{actor.type === 'root' ? 'Root token' : (actor.name ?? actor.type)}</bdi>;
+  const name = <bdi>{actorName(actor)}</bdi>;
   if (id === undefined) return name;
   return (
     <button
@@ -230,6 +246,10 @@ function Actor({ actor, onFilter }: ActorProps) {
       {name}
     </button>
   );
+}
+
+function actorName({ type, name }: AuditEntry['actor']): string {
+  return type === 'root' ? 'Root token' : (name ?? type);
 }
 
 function Target({ target }: { readonly target: AuditEntry['target'] }) {

@@ -7,6 +7,7 @@ import { Button } from '../components/forms/button.tsx';
 import { Menu } from '../components/forms/menu.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
+import { SecondLine } from '../components/layout/second-line.tsx';
 import { EmptyState } from '../components/states/empty-state.tsx';
 import { NoScope } from '../components/states/live-state.tsx';
 import { RelativeTime } from '../components/text/relative-time.tsx';
@@ -14,7 +15,7 @@ import { StatusBadge } from '../components/text/status-badge.tsx';
 import { now } from '../format/now.ts';
 import { CreateToken } from './tokens/create-token.tsx';
 import { EditToken } from './tokens/edit-token.tsx';
-import { GRANT_COLUMNS } from './tokens/grant-columns.tsx';
+import { GRANT_COLUMNS, grantWords } from './tokens/grant-columns.tsx';
 import { RevokeToken } from './tokens/revoke-token.tsx';
 import { RotateToken } from './tokens/rotate-token.tsx';
 import type { AdminToken } from './tokens/shown-token.ts';
@@ -112,17 +113,19 @@ function columnsOf(options: ColumnOptions): readonly Column<AdminToken>[] {
       sortBy: ({ name }) => name,
       cell: (token) => <TokenName token={token} {...options} />,
     },
-    { id: 'hint', header: 'Secret', cell: ({ secretHint }) => <code>{secretHint}</code> },
+    { id: 'hint', header: 'Secret', wideOnly: true, cell: ({ secretHint }) => <code>{secretHint}</code> },
     ...GRANT_COLUMNS,
     {
       id: 'used',
       header: 'Last used',
+      wideOnly: true,
       sortBy: ({ lastUsedAt }) => (lastUsedAt === null ? undefined : Date.parse(lastUsedAt)),
       cell: ({ lastUsedAt }) => <RelativeTime at={lastUsedAt} missing="Never used" />,
     },
     {
       id: 'state',
       header: 'State',
+      wideOnly: true,
       cell: (token) => <TokenState token={token} />,
     },
     {
@@ -149,6 +152,12 @@ function TokenName({ token, ownId, mayChange, onAction }: TokenCellProps) {
         name
       )}{' '}
       {token.adminTokenId === ownId && <StatusBadge tone="accent">You</StatusBadge>}
+      <SecondLine>
+        {grantWords(token)} · <RelativeTime at={token.lastUsedAt} missing="Never used" />
+      </SecondLine>
+      <SecondLine>
+        <TokenState token={token} />
+      </SecondLine>
     </>
   );
 }

@@ -5,6 +5,7 @@ import { PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
 import { Button } from '../components/forms/button.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
+import { SecondLine } from '../components/layout/second-line.tsx';
 import { EmptyState } from '../components/states/empty-state.tsx';
 import { NoScope } from '../components/states/live-state.tsx';
 import { CreateWebhook } from './webhooks/create-webhook.tsx';
@@ -82,18 +83,22 @@ const COLUMNS: readonly Column<Webhook>[] = [
     header: 'Webhook',
     sortBy: webhookName,
     cell: (webhook) => (
-      <span className={styles.name}>
-        <Link href={`/webhooks/${webhook.webhookId}`}>
-          <bdi>{webhookName(webhook)}</bdi>
-        </Link>
-        {webhook.description !== '' && <span className={styles.host}>{new URL(webhook.url).host}</span>}
-      </span>
+      <>
+        <span className={styles.name}>
+          <Link href={`/webhooks/${webhook.webhookId}`}>
+            <bdi>{webhookName(webhook)}</bdi>
+          </Link>
+          {webhook.description !== '' && <span className={styles.host}>{new URL(webhook.url).host}</span>}
+        </span>
+        <SecondLine>{[...webhook.events, ...webhook.onlyTags].join(', ')}</SecondLine>
+      </>
     ),
   },
   { id: 'state', header: 'State', cell: (webhook) => <WebhookBadge webhook={webhook} /> },
   {
     id: 'events',
     header: 'Events',
+    wideOnly: true,
     cell: ({ events }) => (
       <span className={styles.events} title={events.join(', ')}>
         {events.join(', ')}
@@ -103,6 +108,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
   {
     id: 'tags',
     header: 'Only with tags',
+    wideOnly: true,
     cell: ({ onlyTags }) => (onlyTags.length === 0 ? 'any' : onlyTags.join(', ')),
   },
 ];

@@ -1,4 +1,5 @@
 import { Panel } from '../../components/layout/panel.tsx';
+import { SecondLine } from '../../components/layout/second-line.tsx';
 import { StatusBadge } from '../../components/text/status-badge.tsx';
 import { costWords, patternWords, rateWords } from './limit-words.ts';
 import type { Plan } from './plan-types.ts';
@@ -17,8 +18,12 @@ export function PlanTermsPanels({ plan }: { readonly plan: Plan }) {
               <tr>
                 <th scope="col">Limit</th>
                 <th scope="col">Allows</th>
-                <th scope="col">Counted for</th>
-                <th scope="col">Requests</th>
+                <th scope="col" className={styles.wideOnly}>
+                  Counted for
+                </th>
+                <th scope="col" className={styles.wideOnly}>
+                  Requests
+                </th>
                 <th scope="col">Mode</th>
               </tr>
             </thead>
@@ -67,12 +72,16 @@ function CostsPanel({ costs }: { readonly costs: NonNullable<Plan['costs']> }) {
 
 function LimitRow({ limit }: { readonly limit: NonNullable<Plan['additionalLimits']>[number] }) {
   const { limitId, per, mode, match = [] } = limit;
+  const countedFor = per === 'customer' ? 'each customer of a key' : 'each key';
   return (
     <tr>
-      <td>{limitId}</td>
-      <td>{rateWords(limit)}</td>
-      <td>{per === 'customer' ? 'each customer of a key' : 'each key'}</td>
       <td>
+        {limitId}
+        <SecondLine>{[countedFor, ...match.map(patternWords)].join(', ')}</SecondLine>
+      </td>
+      <td>{rateWords(limit)}</td>
+      <td className={styles.wideOnly}>{countedFor}</td>
+      <td className={styles.wideOnly}>
         {match.length === 0
           ? 'all'
           : match.map((pattern) => (

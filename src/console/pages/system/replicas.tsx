@@ -1,8 +1,10 @@
 import type { Live } from '../../api/live.ts';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
+import { SecondLine } from '../../components/layout/second-line.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
 import { StatusBadge } from '../../components/text/status-badge.tsx';
+import { counted } from '../../format/numbers.ts';
 import type { System } from './degraded.ts';
 
 type Replica = System['replicas'][number];
@@ -11,10 +13,15 @@ const COLUMNS: readonly Column<Replica>[] = [
   {
     id: 'host',
     header: 'Host',
-    cell: ({ host, replicaId, current }) => (
+    cell: ({ host, replicaId, current, startedAt, pid, workers }) => (
       <>
         <span title={replicaId}>{host ?? replicaId}</span>{' '}
         {current && <StatusBadge tone="accent">this one</StatusBadge>}
+        <SecondLine>
+          started <RelativeTime at={startedAt} missing="at a time that is not known" />
+          {pid !== null && ` · process ${pid}`}
+          {workers !== null && ` · ${counted(workers, 'worker')}`}
+        </SecondLine>
       </>
     ),
     sortBy: ({ host, replicaId }) => host ?? replicaId,
@@ -29,6 +36,7 @@ const COLUMNS: readonly Column<Replica>[] = [
   {
     id: 'started',
     header: 'Started',
+    wideOnly: true,
     cell: ({ startedAt }) => <RelativeTime at={startedAt} missing="not known" />,
     sortBy: ({ startedAt }) => startedAt,
   },
@@ -38,8 +46,8 @@ const COLUMNS: readonly Column<Replica>[] = [
     cell: ({ lastSeenAt }) => <RelativeTime at={lastSeenAt} />,
     sortBy: ({ lastSeenAt }) => lastSeenAt,
   },
-  { id: 'pid', header: 'Process', cell: ({ pid }) => pid ?? '–', align: 'end' },
-  { id: 'workers', header: 'Workers', cell: ({ workers }) => workers ?? '–', align: 'end' },
+  { id: 'pid', header: 'Process', cell: ({ pid }) => pid ?? '–', align: 'end', wideOnly: true },
+  { id: 'workers', header: 'Workers', cell: ({ workers }) => workers ?? '–', align: 'end', wideOnly: true },
 ];
 
 export function ReplicaTable({ live }: { readonly live: Live<readonly Replica[]> }) {

@@ -7,11 +7,12 @@ import { readProviderSignIn } from '../../api/provider-sign-in.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { SecondLine } from '../../components/layout/second-line.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
 import { StatusBadge } from '../../components/text/status-badge.tsx';
-import { GRANT_COLUMNS } from './grant-columns.tsx';
+import { GRANT_COLUMNS, grantWords } from './grant-columns.tsx';
 import { TokenFault } from './token-fault.tsx';
 import styles from './tokens.module.css';
 
@@ -74,10 +75,16 @@ function columnsOf(onEnd: (session: Session) => void): readonly Column<Session>[
     {
       id: 'used',
       header: 'Last used',
+      wideOnly: true,
       sortBy: ({ lastUsedAt }) => Date.parse(lastUsedAt),
       cell: ({ lastUsedAt }) => <RelativeTime at={lastUsedAt} />,
     },
-    { id: 'ends', header: 'Ends', cell: ({ expiresAt }) => <RelativeTime at={expiresAt} /> },
+    {
+      id: 'ends',
+      header: 'Ends',
+      cell: ({ expiresAt }) => <RelativeTime at={expiresAt} />,
+      wideOnly: true,
+    },
     {
       id: 'actions',
       header: 'Actions',
@@ -93,11 +100,15 @@ function columnsOf(onEnd: (session: Session) => void): readonly Column<Session>[
   ];
 }
 
-function Person({ name, email, current }: Session) {
+function Person(session: Session) {
+  const { name, email, current, lastUsedAt, expiresAt } = session;
   return (
     <>
       <bdi>{name}</bdi> {current && <StatusBadge tone="accent">You</StatusBadge>}
       {email !== null && email !== name && <bdi className={styles.email}>{email}</bdi>}
+      <SecondLine>
+        {grantWords(session)} · <RelativeTime at={lastUsedAt} />, ends <RelativeTime at={expiresAt} />
+      </SecondLine>
     </>
   );
 }

@@ -106,6 +106,7 @@ function columnsOf(
     id: 'share',
     header: 'Share',
     hiddenHeader: true,
+    wideOnly: true,
     cell: (row) => <OutcomeBar outcomes={row} most={most} />,
   };
   const only: Column<GroupRow> = {

@@ -13,6 +13,7 @@ export function outcomeColumns<Row extends Outcomes>(): readonly Column<Row>[] {
     {
       id: 'time',
       header: 'Average time',
+      wideOnly: true,
       align: 'end',
       sortBy: (row) => row.averageResponseTimeMs,
       cell: (row) => `${formatNumber(Math.round(row.averageResponseTimeMs * 10) / 10)} ms`,

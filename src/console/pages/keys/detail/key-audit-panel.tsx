@@ -4,6 +4,7 @@ import { useScopes } from '../../../api/api-context.tsx';
 import { useLive } from '../../../api/live.ts';
 import { type Column, DataTable } from '../../../components/layout/data-table.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
+import { SecondLine } from '../../../components/layout/second-line.tsx';
 import { EmptyState } from '../../../components/states/empty-state.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
 
@@ -11,14 +12,27 @@ type Entry = components['schemas']['AuditEntry'];
 
 const COLUMNS: readonly Column<Entry>[] = [
   { id: 'at', header: 'When', cell: ({ at }) => <RelativeTime at={at} /> },
-  { id: 'action', header: 'Action', cell: ({ action }) => action },
+  {
+    id: 'action',
+    header: 'Action',
+    cell: ({ action, reason }) => (
+      <>
+        {action}
+        {reason !== null && (
+          <SecondLine>
+            <bdi>{reason}</bdi>
+          </SecondLine>
+        )}
+      </>
+    ),
+  },
   { id: 'actor', header: 'Who', cell: ({ actor }) => <bdi>{actor.name}</bdi> },
   {
     id: 'changes',
     header: 'Changed',
     cell: ({ changes }) => Object.keys(changes).join(', ') || '–',
   },
-  { id: 'reason', header: 'Reason', cell: ({ reason }) => <bdi>{reason ?? '–'}</bdi> },
+  { id: 'reason', header: 'Reason', wideOnly: true, cell: ({ reason }) => <bdi>{reason ?? '–'}</bdi> },
 ];
 
 /** The latest changes of the key. */

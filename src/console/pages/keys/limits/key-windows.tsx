@@ -6,6 +6,7 @@ import { Button } from '../../../components/forms/button.tsx';
 import { Input } from '../../../components/forms/field.tsx';
 import { type Column, DataTable } from '../../../components/layout/data-table.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
+import { SecondLine } from '../../../components/layout/second-line.tsx';
 import { EmptyState } from '../../../components/states/empty-state.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
@@ -122,7 +123,7 @@ function columnsOf(onAction: (action: Action) => void): readonly Column<LimitCou
       header: 'Used',
       cell: (counter) => <WindowBar used={counter.used} limit={quotaOf(counter)} />,
     },
-    { id: 'reset', header: 'Resets', cell: (counter) => <ResetCell counter={counter} /> },
+    { id: 'reset', header: 'Resets', wideOnly: true, cell: (counter) => <ResetCell counter={counter} /> },
     {
       id: 'actions',
       header: 'Actions',
@@ -173,6 +174,9 @@ function LimitCell({ counter }: { readonly counter: LimitCounter }) {
         {granted !== null && granted > 0 && `, ${formatNumber(granted)} more in this window`}
       </span>{' '}
       {mode === 'shadow' && <StatusBadge tone="accent">shadow</StatusBadge>}
+      <SecondLine>
+        <ResetCell counter={counter} />
+      </SecondLine>
     </>
   );
 }

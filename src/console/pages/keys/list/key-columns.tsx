@@ -2,6 +2,7 @@ import { Link } from 'wouter';
 import { Sparkline } from '../../../components/charts/sparkline.tsx';
 import { WindowBar } from '../../../components/charts/window-bar.tsx';
 import type { Column } from '../../../components/layout/data-table.tsx';
+import { SecondLine } from '../../../components/layout/second-line.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { useNow } from '../../../components/text/use-now.ts';
 import { formatNumber, formatShort } from '../../../format/numbers.ts';
@@ -58,16 +59,16 @@ function NameCell({ apiKey }: { readonly apiKey: ListedKey }) {
       </Link>
       {apiKey.secretHint !== null && <code className={styles.hint}>{apiKey.secretHint}</code>}
       {state.name !== 'active' && <KeyStateBadge state={state} />}
-      <SecondLine apiKey={apiKey} />
+      <KeySecondLine apiKey={apiKey} />
     </span>
   );
 }
 
 /** What the other columns say, on a phone. */
-function SecondLine({ apiKey: { rateLimitId, limits, lastUsedAt } }: { readonly apiKey: ListedKey }) {
+function KeySecondLine({ apiKey: { rateLimitId, limits, lastUsedAt } }: { readonly apiKey: ListedKey }) {
   const tightest = tightestLimit(limits ?? []);
   return (
-    <span className={styles.second}>
+    <SecondLine>
       {rateLimitId ?? 'Default plan'}
       {tightest !== undefined && tightest.used !== null && (
         <>
@@ -76,7 +77,7 @@ function SecondLine({ apiKey: { rateLimitId, limits, lastUsedAt } }: { readonly 
         </>
       )}{' '}
       · <RelativeTime at={lastUsedAt} missing="Never used" />
-    </span>
+    </SecondLine>
   );
 }
 
