@@ -111,6 +111,44 @@ describe('tollgate import tyk', () => {
     });
   });
 
+  it('takes each limit from the policies whose partitions set it, the highest of them', async () => {
+    const none = { acl: false, rate_limit: false, quota: false, per_api: false };
+    const policies = await file(
+      'partitioned.json',
+      JSON.stringify({
+        Data: [
+          {
+            id: 'access',
+            rate: 1,
+            per: 1,
+            quota_max: 9,
+            quota_renewal_rate: 60,
+            partitions: { ...none, acl: true },
+          },
+          { _id: 'slow', rate: 30, per: 60, partitions: { ...none, rate_limit: true } },
+          { _id: 'fast', rate: 7, per: 1, partitions: { ...none, rate_limit: true } },
+        ],
+        Pages: 1,
+      }),
+    );
+    const data = { alias: 'Several policies', rate: 3, per: 1, quota_max: 50, quota_renewal_rate: 3600 };
+    const keys = await file(
+      'several.json',
+      JSON.stringify([
+        {
+          key_id: 'a-key-of-tyk-with-three-policies',
+          data: { ...data, apply_policies: ['access', 'slow', 'fast'] },
+        },
+        { key_id: 'a-key-of-tyk-with-access-alone', data: { ...data, apply_policies: ['access'] } },
+      ]),
+    );
+    const { report } = await imported('tyk', keys, '--policies', policies, '--dry-run');
+    expect(report).toMatchObject({
+      plans: { made: ['tyk-7-1s-50-3600s', 'tyk-3-1s-50-3600s'] },
+      notCarried: [],
+    });
+  });
+
   it('takes digests by SHA-256 alone', async () => {
     const session = { alias: 'Murmur', rate: 1, per: 1 };
     const hashed = await file('murmur.json', JSON.stringify({ key: '9ae8c5b6', session }));
@@ -136,6 +174,30 @@ describe('tollgate import unkey', () => {
       input: 'a-key-of-unkey-that-is-hashed',
     });
     expect(JSON.parse(found.stdout)).toMatchObject({ name: expect.stringMatching(/^Partner/) });
+  });
+});
+
+describe('tollgate import unkey, of a key whose identity has limits', () => {
+  it('prefers a limit of the key to one of the same name of its identity', async () => {
+    const limit = { id: 'rl_1', name: 'requests', limit: 9, duration: 60_000, autoApply: true };
+    const identity = {
+      id: 'id_1',
+      externalId: 'user_1',
+      ratelimits: [
+        { ...limit, limit: 2 },
+        { ...limit, name: 'daily', limit: 500, duration: 86_400_000 },
+      ],
+    };
+    const keys = await file(
+      'identity.json',
+      JSON.stringify({
+        meta: { requestId: 'req_1' },
+        data: [{ keyId: 'key_1', plaintext: 'sk_of_unkey_with_an_identity', ratelimits: [limit], identity }],
+        pagination: { hasMore: false },
+      }),
+    );
+    const { report } = await imported('unkey', keys, '--dry-run');
+    expect(report).toMatchObject({ plans: { made: ['unkey-9-60s-500-86400s'] }, notCarried: [] });
   });
 });
 

@@ -70,7 +70,7 @@ function keyOf({ name, key, session, policies, leave }: TykKey, { hashed }: TykO
   return {
     name,
     secret: hashed ? { sha256: key } : { text: key },
-    limits: limitsOf(limitingEntity(session, policies, leave)),
+    limits: limitsOf(session, policies, leave),
     tags: textsOf(session.tags),
     enabled: session.is_inactive !== true,
     ...(expires > 0 && { expiresAt: instant(expires * 1000) }),
@@ -78,39 +78,59 @@ function keyOf({ name, key, session, policies, leave }: TykKey, { hashed }: TykO
   };
 }
 
-/** Tyk's interface lists policies; its file has them by their ids. */
+/** Tyk's gateway lists policies, its dashboard has pages of them in `Data`, and its file has them by their ids. */
 function policiesIn(value: unknown): readonly { readonly id: string; readonly entity: Entity }[] {
-  const entries = Array.isArray(value)
-    ? objectsOf(value).map((entity) => [entity.id ?? entity._id, entity] as const)
-    : Object.entries(objectOf(value));
-  return entries.map(([id, entity]) => ({ id: String(id), entity: objectOf(entity) }));
+  const list = objectOf(value).Data ?? value;
+  const entries = Array.isArray(list)
+    ? objectsOf(list).flatMap((entity) => [[entity.id, entity] as const, [entity._id, entity] as const])
+    : Object.entries(objectOf(list));
+  return entries.flatMap(([key, entity]) => {
+    const id = textOf(key);
+    return id === undefined ? [] : { id, entity: objectOf(entity) };
+  });
 }
 
-/** The first policy of a session, or else the session itself. */
-function limitingEntity(
+/** The limits of a session's policies, or else its own: each of the two is set by other policies, as in Tyk. */
+function limitsOf(
   session: Entity,
   policies: ReadonlyMap<string, Entity>,
-  leave: (what: string, reason: string) => void,
-): Entity {
-  const ids = textsOf(session.apply_policies, [session.apply_policy_id]);
-  if (ids.length > 1) leave('policies', 'only the limits of the first policy are used');
-  const [id] = ids;
-  if (id === undefined) return session;
-  const policy = policies.get(id);
-  if (policy === undefined)
-    leave('policy', `the policy ${id} is not in the file of policies: the key's own limits are used`);
-  return policy ?? session;
+  leave: Leave,
+): readonly ForeignLimit[] {
+  const ids = textsOf(session.apply_policies);
+  const applied = (ids.length > 0 ? ids : textsOf([session.apply_policy_id])).flatMap((id) => {
+    const policy = policies.get(id);
+    if (policy === undefined) leave('policy', `the policy ${id} is not in the file of policies`);
+    return policy ?? [];
+  });
+  return PARTS.flatMap((part) => {
+    const setting = applied.filter((policy) => sets(policy, part));
+    return limitOf(setting.length > 0 ? setting : [session], part);
+  });
 }
 
-function limitsOf(entity: Entity): readonly ForeignLimit[] {
-  const limit = (name: string, count: unknown, seconds: unknown): readonly ForeignLimit[] =>
-    Number(count ?? 0) > 0 && Number(seconds ?? 0) > 0
-      ? [{ name, limit: Number(count), period: `${Number(seconds)}s` }]
-      : [];
-  return [
-    ...limit('rate', entity.rate, entity.per),
-    ...limit('quota', entity.quota_max, entity.quota_renewal_rate),
-  ];
+const PARTS = [
+  { name: 'rate', partition: 'rate_limit', count: 'rate', seconds: 'per' },
+  { name: 'quota', partition: 'quota', count: 'quota_max', seconds: 'quota_renewal_rate' },
+] as const;
+type Part = (typeof PARTS)[number];
+
+/** A policy without partitions sets all parts of a key. */
+function sets(policy: Entity, { partition }: Part): boolean {
+  const partitions = objectOf(policy.partitions);
+  return partitions[partition] === true || !Object.values(partitions).includes(true);
+}
+
+/** The highest limit of some entities; none where one of them is unlimited, which Tyk writes as -1. */
+function limitOf(entities: readonly Entity[], { name, count, seconds }: Part): readonly ForeignLimit[] {
+  const limits = entities.map((entity) => ({
+    limit: Number(entity[count] ?? 0),
+    length: Number(entity[seconds] ?? 0),
+  }));
+  if (limits.some(({ limit }) => limit < 0)) return [];
+  const [highest] = limits
+    .filter(({ limit, length }) => limit > 0 && length > 0)
+    .toSorted((one, other) => other.limit / other.length - one.limit / one.length);
+  return highest === undefined ? [] : [{ name, limit: highest.limit, period: `${highest.length}s` }];
 }
 
 /** The parts of a session that have no counterpart. */

@@ -64,7 +64,12 @@ function secretOf({ plaintext, hash }: Entity): ForeignKey['secret'] | undefined
 
 /** The limits that hold for every request, and credits that are refilled. */
 function limitsOf(row: Entity, leave: Leave): readonly ForeignLimit[] {
-  const named = [...objectsOf(row.ratelimits), ...objectsOf(objectOf(row.identity).ratelimits)];
+  const own = objectsOf(row.ratelimits);
+  // As in Unkey, a limit of the key comes before one of the same name of its identity.
+  const ofIdentity = objectsOf(objectOf(row.identity).ratelimits).filter(
+    ({ name }) => !own.some((limit) => limit.name === name),
+  );
+  const named = [...own, ...ofIdentity];
   // The first version of the interface has one limit without a name.
   const limits =
     Object.keys(objectOf(row.ratelimit)).length > 0 ? [...named, objectOf(row.ratelimit)] : named;
