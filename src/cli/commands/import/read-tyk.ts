@@ -97,11 +97,13 @@ function limitsOf(
   leave: Leave,
 ): readonly ForeignLimit[] {
   const ids = textsOf(session.apply_policies);
-  const applied = (ids.length > 0 ? ids : textsOf([session.apply_policy_id])).flatMap((id): readonly Entity[] => {
-    const policy = policies.get(id);
-    if (policy === undefined) leave('policy', `the policy ${id} is not in the file of policies`);
-    return policy === undefined ? [] : [policy];
-  });
+  const applied = (ids.length > 0 ? ids : textsOf([session.apply_policy_id])).flatMap(
+    (id): readonly Entity[] => {
+      const policy = policies.get(id);
+      if (policy === undefined) leave('policy', `the policy ${id} is not in the file of policies`);
+      return policy === undefined ? [] : [policy];
+    },
+  );
   return PARTS.flatMap((part) => {
     const setting = applied.filter((policy) => sets(policy, part));
     return limitOf(setting.length > 0 ? setting : [session], part);
