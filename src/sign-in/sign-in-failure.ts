@@ -1,8 +1,8 @@
 /**
  * How an attempt to sign in ended: the closed set of the log and of the metric.
  *
- * - `provider_unavailable`: the identity provider could not be reached, or failed.
- * - `provider_rejected`: it rejected the person, or the gateway's client.
+ * - `provider_unavailable`: the identity provider could not be reached, failed, or rejected the gateway's client.
+ * - `provider_rejected`: it rejected the person, or the code.
  * - `response_invalid`: its response is not one to this attempt: state, nonce, issuer, signature or times are wrong.
  * - `not_started`: the browser or the command did not begin this attempt, or too long ago.
  * - `no_scopes`: the map grants the person nothing.

@@ -27,6 +27,21 @@ describe('the OpenAPI document', () => {
     await management.bare('get', '/tollgate/openapi.json').expect(401);
   });
 
+  it.each([
+    ['403', ['root_token_off', 'origin_not_allowed']],
+    ['503', ['overloaded', 'provider_unavailable']],
+  ])('lists under %s what may become of any credential of an administrator', (status, codes) => {
+    const managed = DOCUMENTED_ENDPOINTS.filter(
+      ({ forConsumers, forHolders }) => !forConsumers && !forHolders,
+    );
+    expect(managed.length).toBeGreaterThan(50);
+    for (const { method, path } of managed) {
+      const { $ref } = document.paths[path][method].responses[status];
+      const { description } = document.components.responses[$ref.split('/').at(-1)];
+      expect([method, path, description.split(', ')]).toEqual([method, path, expect.arrayContaining(codes)]);
+    }
+  });
+
   it('names every object that has fields', () => {
     const inline = partsOf(document.paths).filter((part) => 'properties' in part);
     const nested = Object.values<object>(document.components.schemas).flatMap((schema) =>

@@ -115,7 +115,7 @@ function verification(path: string, operationId: string, summary: string): Endpo
     withoutTransaction: true,
     status: 200,
     response: VERDICT,
-    errors: ['not_found', 'overloaded'],
+    errors: ['not_found'],
     async handle({ body, principal }, { verifier }) {
       if (verifier === undefined)
         throw new TollgateError('not_found', 'This gateway verifies no secrets: AUTHORIZE_PORT is not set.');

@@ -32,6 +32,10 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'missing_root_token',
   'invalid_root_token',
   'missing_scope',
+  'root_token_off',
+  'origin_not_allowed',
+  'overloaded',
+  'provider_unavailable',
 ];
 
 /** Codes that any endpoint for consumers may respond with. */
@@ -123,7 +127,7 @@ export class ErrorResponses {
     const own = codes.filter((code) => !common.includes(code) && !BODY_ERRORS.includes(code));
     const isOfBody = codes.includes('invalid_body');
     const words = own.length > 0 ? own : [isOfBody ? 'invalid_body' : (STATUS_CODES[status] ?? '')];
-    const isForConsumersOnly = common === CONSUMER_ERRORS && codes.some(isOfConsumers);
+    const isForConsumersOnly = common === CONSUMER_ERRORS && differsForConsumers(status);
     const audience = isForConsumersOnly ? 'Consumer' : '';
     const name =
       audience + words.map(nameOf).join('Or') + (own.length > 0 && isOfBody ? 'OrInvalidBody' : '');
@@ -190,8 +194,12 @@ function commonErrorsOf({ forConsumers, forHolders }: Endpoint): readonly ErrorC
   return forConsumers ? CONSUMER_ERRORS : COMMON_ERRORS;
 }
 
-function isOfConsumers(code: ErrorCode): boolean {
-  return CONSUMER_ERRORS.includes(code) && !COMMON_ERRORS.includes(code);
+/** Whether consumers may get other codes with this status than administrators. */
+function differsForConsumers(status: number): boolean {
+  const [ofConsumers, ofAdministrators] = [CONSUMER_ERRORS, COMMON_ERRORS].map((codes) =>
+    codes.filter((code) => statusOf(code) === status).toSorted(),
+  );
+  return ofConsumers?.join() !== ofAdministrators?.join();
 }
 
 function statusOf(code: ErrorCode): number {

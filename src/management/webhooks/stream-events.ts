@@ -27,7 +27,7 @@ export const streamEvents: Endpoint = {
   status: 200,
   response: { description: 'Each message has a CloudEvent as its data and its number as its id.' },
   eventStream: true,
-  errors: ['invalid_parameter', 'overloaded'],
+  errors: ['invalid_parameter'],
   async handle({ query, principal, isHead, header }, { streams, tokens, sessions, clock }) {
     const events = patternsOf(readText(query, 'type'), principal);
     const headers = { 'X-Accel-Buffering': 'no' };
