@@ -64,6 +64,9 @@ async function keyWithLink(
   return { id, secret, token: tokenOf(made), handoverId: made.body.handoverId };
 }
 
+/** As every instant of the interface is written. */
+const WHOLE_SECOND = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+
 function gone(state: string, usedAt: unknown = null): object {
   return { status: 410, body: { code: 'handover_gone', state, usedAt, error: expect.any(String) } };
 }
@@ -87,10 +90,10 @@ describe('a hand-over link', () => {
     expect(shown.map(({ body }) => body)).toEqual([{ consumerApiKeyId: id, name: 'Raced', secret }]);
     expect(shown[0]?.headers.get('cache-control')).toBe('no-store');
     for (const other of responses.filter((response) => response !== shown[0]))
-      expect(other).toMatchObject(gone('used', expect.any(String)));
+      expect(other).toMatchObject(gone('used', WHOLE_SECOND));
     expect(await ask('open', token)).toMatchObject({
       status: 200,
-      body: { state: 'used', name: null, note: null, usedAt: expect.any(String) },
+      body: { state: 'used', name: null, note: null, usedAt: WHOLE_SECOND },
     });
     expect(await keptSecrets(id)).toBe(0);
   });
