@@ -42,6 +42,12 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('lists the 404 that the sessions of people are without an identity provider', async () => {
+    const { body } = await management.send('get', '/tollgate/session').expect(404);
+    expect(body.code).toBe('not_found');
+    expect(Object.keys(document.paths['/tollgate/session'].get.responses)).toContain('404');
+  });
+
   it('names every object that has fields', () => {
     const inline = partsOf(document.paths).filter((part) => 'properties' in part);
     const nested = Object.values<object>(document.components.schemas).flatMap((schema) =>

@@ -49,7 +49,8 @@ export const listSessions: Endpoint = {
       total: { ...COUNT, description: 'With count=true: the sessions on all pages.' },
     },
   },
-  errors: ['invalid_cursor'],
+  // Without an identity provider there is no such path.
+  errors: ['invalid_cursor', 'not_found'],
   async handle({ query, principal }, { sessions }) {
     const { limit, cursor } = readPage(query);
     const beforeId = cursor === undefined ? undefined : sessionIdOf(cursor);
