@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
+import { globSync } from 'node:fs';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { findHelm, renderChart } from './helm.ts';
 import { type KubeApiserver, startKubeApiserver } from './kube-apiserver.ts';
 import { type Manifest, OVERLAYS, parseManifests } from './kustomize.ts';
 
@@ -18,13 +20,21 @@ const WAYS = [
   ['server-side', ['--server-side']],
 ] as const;
 
-/** As the Prometheus operator would have installed them. Their objects are checked against its schemas in `npm run check`. */
-const OPERATOR = ['ServiceMonitor', 'PrometheusRule'].map((kind) => ({
+/** As their operators would have installed them. Objects are checked against the real schemas in `npm run check`. */
+const DEFINITIONS = [
+  ['monitoring.coreos.com', 'ServiceMonitor'],
+  ['monitoring.coreos.com', 'PrometheusRule'],
+  ['gateway.networking.k8s.io', 'HTTPRoute'],
+].map(([group, kind = '']) => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
-  metadata: { name: `${kind.toLowerCase()}s.monitoring.coreos.com` },
+  metadata: {
+    name: `${kind.toLowerCase()}s.${group}`,
+    // What groups below k8s.io need.
+    annotations: { 'api-approved.kubernetes.io': 'unapproved, for a test' },
+  },
   spec: {
-    group: 'monitoring.coreos.com',
+    group,
     names: { kind, plural: `${kind.toLowerCase()}s`, singular: kind.toLowerCase() },
     scope: 'Namespaced',
     versions: [
@@ -39,6 +49,7 @@ const OPERATOR = ['ServiceMonitor', 'PrometheusRule'].map((kind) => ({
     ],
   },
 }));
+const CHART_EXAMPLES = globSync('k8s/chart/examples/*.yaml').toSorted();
 
 let server: KubeApiserver;
 /** A copy of `k8s/`, to be edited as an operator would. */
@@ -51,7 +62,7 @@ async function begin(): Promise<void> {
   server = await startKubeApiserver(ASSETS);
   await server.kubectl(
     ['apply', '-f', '-'],
-    JSON.stringify({ apiVersion: 'v1', kind: 'List', items: OPERATOR }),
+    JSON.stringify({ apiVersion: 'v1', kind: 'List', items: DEFINITIONS }),
   );
   await server.kubectl(['wait', '--for=condition=established', 'crd', '--all', '--timeout=60s']);
 }
@@ -81,14 +92,24 @@ async function jobs(): Promise<readonly string[]> {
   return names.trim().split('\n').toSorted();
 }
 
+interface PodSpec {
+  readonly volumes?: readonly object[];
+  readonly serviceAccountName?: string;
+  readonly priorityClassName?: string;
+}
+
 /** The part of a Deployment's, StatefulSet's or Job's spec that makes pods. */
 interface PodMaker {
-  readonly template?: { readonly metadata: object; readonly spec: { readonly volumes?: readonly object[] } };
+  readonly template?: { readonly metadata: object; readonly spec: PodSpec };
   readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];
 }
 
+interface Pod {
+  readonly spec: PodSpec;
+}
+
 /** Every pod that the objects ask for, as a separate pod, which is what Pod Security looks at. */
-function podsOf(manifests: readonly Manifest[]): readonly object[] {
+function podsOf(manifests: readonly Manifest[]): readonly Pod[] {
   return manifests.flatMap(({ kind, metadata, spec }) => {
     const { template, volumeClaimTemplates = [] } = (spec ?? {}) as PodMaker;
     if (template === undefined) return [];
@@ -109,9 +130,31 @@ function podsOf(manifests: readonly Manifest[]): readonly object[] {
   });
 }
 
+/** What the pods of a chart refer to in its namespace and its cluster, as an operator has it already. */
+async function addWhatPodsNeed(manifests: readonly Manifest[], namespace: string): Promise<void> {
+  const made = manifests.filter(({ kind }) => kind === 'ServiceAccount').map(({ metadata }) => metadata.name);
+  const pods = podsOf(manifests).map(({ spec }) => spec);
+  const accounts = pods.map(({ serviceAccountName }) => serviceAccountName ?? 'default');
+  for (const account of new Set(accounts).difference(new Set(made)))
+    await server.kubectl(['--namespace', namespace, 'create', 'serviceaccount', account]);
+  for (const name of new Set(pods.flatMap(({ priorityClassName }) => priorityClassName ?? [])))
+    await server.kubectl(['create', 'priorityclass', name, '--value=1000']);
+}
+
 /** Without its controllers a cluster has no default account. */
 async function addDefaultAccount(): Promise<void> {
   await server.kubectl([...NAMESPACE, 'create', 'serviceaccount', 'default']);
+}
+
+/** Whether a namespace with a Pod Security profile lets in what the objects would start. */
+async function admitPods(manifests: readonly Manifest[], namespace = 'tollgate'): Promise<void> {
+  const pods = podsOf(manifests);
+  expect(pods.length).toBeGreaterThan(0);
+  for (const pod of pods)
+    await server.kubectl(
+      ['--namespace', namespace, 'create', '--dry-run=server', '-f', '-'],
+      JSON.stringify(pod),
+    );
 }
 
 async function versions(): Promise<string> {
@@ -135,11 +178,7 @@ if (ASSETS === undefined) {
 
     it('lets every pod in under the restricted profile of Pod Security', async () => {
       await addDefaultAccount();
-      const pods = podsOf(parseManifests(await server.kubectl(['kustomize', overlayAt(overlay)])));
-      expect(pods.length).toBeGreaterThan(0);
-      for (const pod of pods) {
-        await server.kubectl([...NAMESPACE, 'create', '--dry-run=server', '-f', '-'], JSON.stringify(pod));
-      }
+      await admitPods(parseManifests(await server.kubectl(['kustomize', overlayAt(overlay)])));
     });
 
     it('finds nothing to change when it is applied again, client-side or server-side', async () => {
@@ -218,5 +257,33 @@ if (ASSETS === undefined) {
       ]);
       expect(replicas).toBe('5');
     });
+  });
+
+  describe('a real kube-apiserver with the chart', () => {
+    beforeAll(begin, 300_000);
+    afterAll(end);
+
+    it.each(CHART_EXAMPLES)(
+      'accepts every object of %s, and its pods under the restricted profile',
+      async (file) => {
+        const helm = await findHelm();
+        if (helm === undefined) throw new Error('There is no helm: `npm run check:chart` builds it.');
+        const namespace = basename(file, '.yaml');
+        const manifests = await renderChart(helm, { args: ['--values', file, '--namespace', namespace] });
+        await server.kubectl(['create', 'namespace', namespace]);
+        await server.kubectl([
+          ...['label', 'namespace', namespace],
+          'pod-security.kubernetes.io/enforce=restricted',
+        ]);
+        // Pods are helm's tests, which need their account first.
+        const objects = manifests.filter(({ kind }) => kind !== 'Pod');
+        await addWhatPodsNeed(objects, namespace);
+        await server.kubectl(
+          ['--namespace', namespace, 'apply', '--server-side', '--validate=strict', '-f', '-'],
+          JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }),
+        );
+        await admitPods(objects, namespace);
+      },
+    );
   });
 }
