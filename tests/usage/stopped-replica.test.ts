@@ -4,23 +4,24 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createUsage } from '../../src/usage/create-usage.ts';
 import type { UsageHistory } from '../../src/usage/usage-history.ts';
+import { testRedisUrl } from '../support/stores.ts';
 import { completed, requestsOf } from './support/sample-usage.ts';
-import { LIVE_STORES, type LiveStore, newKeyId, silent } from './support/usage-stores.ts';
+import { newKeyId, openRedisUsage, silent } from './support/usage-stores.ts';
 
 const unavailable = () => Promise.reject(new StoreUnavailable('postgres', new Error('unavailable')));
 /** Postgres is away. */
 const HISTORY: UsageHistory = new Proxy({} as UsageHistory, { get: () => unavailable });
 
-let store: LiveStore;
+let redis: Awaited<ReturnType<typeof openRedisUsage>>;
 beforeAll(async () => {
-  store = await (LIVE_STORES['in Redis']?.() ?? Promise.reject(new Error('there is no such store')));
+  redis = await openRedisUsage(testRedisUrl());
 });
-afterAll(() => store.close());
+afterAll(() => redis.close());
 
 it('a replica that stops while Postgres is away has saved its usage in Redis', async () => {
   const keyId = newKeyId();
   const usage = createUsage({
-    live: store.first,
+    live: redis.live,
     history: HISTORY,
     mask: (name) => name,
     ...{ clock: systemClock, random: systemRandom, log: silent },
@@ -28,5 +29,5 @@ it('a replica that stops while Postgres is away has saved its usage in Redis', a
   });
   usage.recorder.record(completed({ keyId }));
   expect(await usage.stop(60_000)).toBe(true);
-  expect(requestsOf(await store.second.read([keyId]))).toBe(1);
+  expect(requestsOf(await redis.live.read([keyId]))).toBe(1);
 });

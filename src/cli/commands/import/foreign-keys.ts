@@ -1,3 +1,4 @@
+import { isoSeconds } from '../../../platform/timestamps.ts';
 import { CommandFault } from '../../command-fault.ts';
 
 /** A limit of another gateway. */
@@ -74,7 +75,7 @@ export function instant(ms: number): string {
       'usage',
       `The file has a key that expires at ${ms} ms since 1970, which is no date.`,
     );
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+  return isoSeconds(ms);
 }
 
 const LAST_INSTANT_MS = Date.UTC(9999, 11, 31);
