@@ -229,7 +229,6 @@ export class BackendConnection implements ResponseParts {
       }
       this.#transition('opened');
       this.#socket = socket;
-      socket.setNoDelay(true);
       if (onread === undefined) socket.on('data', this.#onData);
       socket.on('end', this.#onEnd).on('error', this.#onSocketError);
       socket.on('timeout', this.#onTimeout).on('close', this.#onClose);

@@ -151,6 +151,12 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     because: 'The words are then made again for each call, from the same limits.',
   },
   {
+    file: 'src/storage/redis/decisions/decision-messages.ts',
+    before: `if (cost > 0 && plain !== undefined) return \`=\${cost} \${plain}\`;`,
+    after: `if (false) return \`=\${cost} \${plain}\`;`,
+    because: 'The script decides the same by the JSON list; the short form saves it the reading of that.',
+  },
+  {
     file: 'src/storage/postgres/audit/postgres-audit-log.ts',
     before: 'const now = report.isValid ? ends : await endsOf(this.#db).executeTakeFirstOrThrow();',
     after: 'const now = false ? ends : await endsOf(this.#db).executeTakeFirstOrThrow();',

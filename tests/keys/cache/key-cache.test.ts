@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { StoreUnavailable } from '../../../src/errors.ts';
 import { KeyCache, type KeyCacheOptions } from '../../../src/keys/cache/key-cache.ts';
 import type { KeyEntry } from '../../../src/keys/cache/key-entry.ts';
@@ -135,6 +135,9 @@ describe('the key cache', () => {
   beforeEach(() => {
     store = new HeldStore();
     clock = new ManualClock(1_000_000);
+  });
+  afterEach(() => {
+    jest.useRealTimers();
   });
 
   /** It knows already that no secret has come in from outside. */
@@ -599,6 +602,20 @@ describe('the key cache', () => {
     keys.follow([], clock.monotonicMs());
     store.reads.shift()?.reject(new StoreUnavailable('postgres', undefined));
     expect(await confirming).toEqual({ entry, fresh: false });
+  });
+
+  it('waits after a pause for a read that hangs, and makes no other', async () => {
+    const keys = await cacheOf();
+    const entry = await loaded(keys, store.add('key_a'));
+    keys.follow([], clock.monotonicMs());
+    clock.advance(3000);
+    jest.useFakeTimers();
+    const confirming = confirm(keys, entry);
+    await jest.advanceTimersByTimeAsync(2000);
+    store.reads.shift()?.respond();
+    expect(await confirming).toMatchObject({ fresh: true });
+    await jest.advanceTimersByTimeAsync(1000);
+    expect(store.reads).toHaveLength(0);
   });
 
   it('confirms each copy when changes may have been missed, and keeps it if the store is away by then', async () => {

@@ -126,6 +126,13 @@ describe('checks of cached keys', () => {
     }
   });
 
+  it('keep no process alive between them', () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+    const before = timers();
+    revalidator.start();
+    expect(timers()).toBe(before);
+  });
+
   it('end with the query that runs', async () => {
     active = copies(1);
     const first = Promise.withResolvers<readonly OutdatedKey[]>();

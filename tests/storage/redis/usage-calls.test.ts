@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
 import { SHARDS } from '../../../src/usage/shards.ts';
+import { startRedisCluster } from '../../support/redis-cluster.ts';
 import { testRedisUrl } from '../../support/stores.ts';
 import { TcpRelay } from '../../support/tcp-relay.ts';
 import { sliceOf } from '../../usage/support/sample-usage.ts';
-import { newKeyId, openRedisUsage } from '../../usage/support/usage-stores.ts';
+import { newKeyId, openRedisUsage, writeSlices } from '../../usage/support/usage-stores.ts';
 
 describe('the calls of live usage', () => {
   let relay: TcpRelay;
@@ -47,6 +48,18 @@ describe('the calls of live usage', () => {
       1,
     );
     expect(count('evalsha')).toBe(1);
+  });
+
+  it('write nothing to a server that does not say which data set it has', async () => {
+    const cluster = await startRedisCluster(1);
+    const usage = await openRedisUsage(cluster.url, { mode: 'cluster' });
+    try {
+      await cluster.primaries[0]?.direct.call('ACL', 'SETUSER', 'default', '-info');
+      expect(await writeSlices(usage.live, sliceOf(newKeyId(), { endpoint: '/' }))).toBe('unknown');
+    } finally {
+      await usage.close();
+      await cluster.stop();
+    }
   });
 
   it('are several where the writes are longer than half a million characters', async () => {

@@ -1,8 +1,9 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { NotCounted } from '../../../../src/limiter/not-counted.ts';
 import {
   CALL_DURATION_BOUNDS_MS,
   CallDurations,
+  type CallEnded,
   DecisionCalls,
 } from '../../../../src/storage/redis/decisions/decision-calls.ts';
 import { hashSlotOf } from '../../../../src/storage/redis/decisions/hash-slot.ts';
@@ -25,6 +26,9 @@ function setUp() {
     isCluster: false,
     /** How far its clock is set forward before each call. */
     setForwardMs: 0,
+    isSilent: false,
+    /** Sends the replies that it has kept back. */
+    late: [] as (() => void)[],
   };
   const nowMs = () => clock.monotonicMs() + server.aheadMs;
   time.learn(nowMs(), clock.monotonicMs(), clock.monotonicMs());
@@ -50,6 +54,10 @@ function setUp() {
       [words]: readonly string[],
       replied: (error: Error | null, reply?: unknown) => void,
     ) => {
+      if (server.isSilent) {
+        server.late.push(() => replied(null, `${nowMs()} 4`));
+        return;
+      }
       const deadline = Number(words?.split(' ')[0]);
       server.deadlines.push(deadline);
       server.aheadMs += server.setForwardMs;
@@ -63,16 +71,20 @@ function setUp() {
     },
   } as unknown as LuaScript;
   const calls = new DecisionCalls(routes, script, { clock, timeoutMs: 200 });
+  const call = (ended: CallEnded) =>
+    calls.call({ keyId: 'key', keyNames: ['a'], words: 'b c', windows: 1 }, ended);
   const ask = () =>
     new Promise<{ error: Error | null; reply: readonly number[]; tookMs: number }>((resolve) =>
-      calls.call({ keyId: 'key', keyNames: ['a'], words: 'b c', windows: 1 }, (error, reply, tookMs) =>
-        resolve({ error, reply: reply?.numbers.slice(reply.at) ?? [], tookMs }),
-      ),
+      call((error, reply, tookMs) => resolve({ error, reply: reply?.numbers.slice(reply.at) ?? [], tookMs })),
     );
-  return { clock, server, ask };
+  return { clock, server, call, ask };
 }
 
 describe('a call of the decision script', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
   it('tells the server until when it is waited for, by a clock that is a day ahead', async () => {
     const { clock, server, ask } = setUp();
     expect((await ask()).reply[0]).toBe(1);
@@ -111,6 +123,29 @@ describe('a call of the decision script', () => {
     server.aheadMs += 5000;
     expect((await ask()).tookMs).toBe(0);
     expect(server.deadlines.at(-1)).toBe(clock.monotonicMs() + server.aheadMs + 200);
+  });
+
+  it('ends once, at its timeout, and a late reply to it ends no other call', () => {
+    jest.useFakeTimers();
+    const { clock, server, call } = setUp();
+    server.isSilent = true;
+    const ended: string[] = [];
+    const pass = (ms: number): void => {
+      // In steps that are no pause of the process.
+      for (let passed = 0; passed < ms; passed += 25) {
+        clock.advance(25);
+        jest.advanceTimersByTime(25);
+      }
+    };
+    call(() => ended.push('first'));
+    pass(100);
+    call(() => ended.push('second'));
+    pass(150);
+    expect(ended).toEqual(['first']);
+    server.late[0]?.();
+    expect(ended).toEqual(['first']);
+    pass(100);
+    expect(ended).toEqual(['first', 'second']);
   });
 
   it('is not counted when the server rejects it; after a broken connection it may be', async () => {
