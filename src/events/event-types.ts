@@ -39,7 +39,7 @@ const CHANGE = {
     {
       changes: {
         type: 'object',
-        additionalProperties: { type: 'object', required: ['from', 'to'] },
+        additionalProperties: { type: 'object', required: ['from', 'to'], properties: { from: {}, to: {} } },
         description:
           'The fields that changed, by their names in the API, each with its value before and after.',
       },

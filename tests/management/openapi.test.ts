@@ -56,6 +56,20 @@ describe('the OpenAPI document', () => {
     expect([...inline, ...nested]).toEqual([]);
   });
 
+  it('has one type in each schema, besides null, and a property for each required one', () => {
+    const schemas = Object.values<object>(document.components.schemas).flatMap(partsOf);
+    const severalTypes = schemas.filter(
+      ({ type }) => Array.isArray(type) && type.filter((name) => name !== 'null').length > 1,
+    );
+    const withoutProperty = schemas.filter(
+      ({ type, required, properties }) =>
+        type === 'object' &&
+        Array.isArray(required) &&
+        required.some((name) => !Object.hasOwn(properties ?? {}, name)),
+    );
+    expect([...severalTypes, ...withoutProperty]).toEqual([]);
+  });
+
   it('says of a response in YAML what it says of the JSON', () => {
     const contents = partsOf(document.paths).filter((part) => 'application/yaml' in part);
     expect(contents).not.toEqual([]);

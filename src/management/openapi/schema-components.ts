@@ -23,7 +23,7 @@ export class SchemaComponents {
   place(schema: Schema, fallbackName: string): Schema {
     const { title, ...untitled } = schema;
     const name = typeof title === 'string' ? title : fallbackName;
-    const inner = this.#withoutNested(standardSchema(untitled), name);
+    const inner = this.#withoutNested(oneTypeEach(standardSchema(untitled)), name);
     if (title === undefined && !hasFields(schema)) return inner;
     const { description, ...content } = inner;
     this.#add(name, content);
@@ -79,6 +79,30 @@ function hasFields({ properties, allOf }: Schema): boolean {
 
 function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null;
+}
+
+/** The keywords that apply to values of one type only. */
+const KEYWORDS_OF: Readonly<Record<string, readonly string[]>> = {
+  string: ['pattern'],
+  integer: ['minimum', 'maximum'],
+  array: ['items'],
+};
+
+/**
+ * A schema with several types (`null` beside one does not count) as alternatives with one type each, because generators for Go and others
+ * know no list of types. Throws for a type whose keywords are not in the table.
+ */
+function oneTypeEach(schema: Schema): Schema {
+  const { type: types, ...rest } = schema;
+  if (!Array.isArray(types) || types.filter((type) => type !== 'null').length < 2) return schema;
+  const alternatives = types.map((type) => {
+    const keywords = KEYWORDS_OF[type];
+    if (keywords === undefined) throw new Error(`A schema has the type ${type} beside others.`);
+    return { type, ...Object.fromEntries(Object.entries(rest).filter(([name]) => keywords.includes(name))) };
+  });
+  const ofOneType = Object.values(KEYWORDS_OF).flat();
+  const shared = Object.entries(rest).filter(([keyword]) => !ofOneType.includes(keyword));
+  return { ...Object.fromEntries(shared), anyOf: alternatives };
 }
 
 /** Replaces a format of ours by keywords. They apply only to strings, so that `null` still passes. */
