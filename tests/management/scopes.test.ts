@@ -65,4 +65,19 @@ describe('scopes', () => {
       }),
     ]);
   });
+
+  it('that a token lacks again and again are in the audit log a hundred times an hour', async () => {
+    const { secret, adminTokenId } = await management.createToken({ scopes: ['webhooks:read'] });
+    const path = '/tollgate/events?type=tollgate.admin_token.*';
+    const entries = async () => {
+      const filter = `action=request.deny&actorId=${adminTokenId}&count=true&limit=1`;
+      const { body } = await management.send('get', `/tollgate/audit-log?${filter}`).expect(200);
+      return body.total;
+    };
+    for (let times = 0; times < 110; times += 1) await management.sendAs(secret, 'get', path).expect(403);
+    expect(await entries()).toBe(100);
+    management.clock.advance(3_600_001);
+    await management.sendAs(secret, 'get', path).expect(403);
+    expect(await entries()).toBe(101);
+  });
 });
