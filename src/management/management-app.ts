@@ -247,6 +247,8 @@ function respond(endpoint: Endpoint, { log: parentLog, servicesFor, changeOf, id
     }
     const result = await handle(servicesFor);
     if (endpoint.csv || endpoint.yaml) res.vary('Accept');
+    // The end of the response, at which the rest of a body is read otherwise, may be hours away. An unread one hides that its client has left.
+    if (endpoint.eventStream) req.resume();
     if (result instanceof StreamedText) return stream(result, res.status(endpoint.status));
     const { status, headers, body } = completed(endpoint, result);
     res.status(status).set(headers).json(body);
@@ -266,11 +268,15 @@ function queryOf(req: Request): ParsedUrlQuery {
 
 async function stream({ contentType, chunks, headers }: StreamedText, res: Response): Promise<void> {
   res.type(contentType).set(headers);
+  const body = Readable.from(chunks);
   try {
-    await pipeline(Readable.from(chunks), res);
+    await pipeline(body, res);
   } catch (error) {
     // If the client has disconnected, the failure is not ours.
     if (!res.destroyed) throw error;
+  } finally {
+    // A client that had left before keeps its chunks otherwise: a pipeline to a closed response ends nothing.
+    body.destroy();
   }
 }
 

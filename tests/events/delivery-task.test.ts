@@ -31,7 +31,7 @@ it('a stream that opens is noticed at once by the task that makes timed events',
     reader: {
       follow: async () => {
         heard = true;
-        return 0;
+        return { lastEvent: 0, isNoted: true };
       },
       after: async () => [],
     },

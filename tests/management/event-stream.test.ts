@@ -1,4 +1,9 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { sql } from 'kysely';
+import { PostgresEventReader } from '../../src/storage/postgres/events/postgres-event-reader.ts';
 import { until } from '../support/until.ts';
 import { ROOT_TOKEN, startManagement, type TestManagement } from './start-management.ts';
 
@@ -13,6 +18,11 @@ afterAll(() => management.stop());
 interface Message {
   readonly id: string;
   readonly event: { readonly type: string; readonly subject: string };
+}
+
+/** The secret of a token whose streams take no other's places. */
+async function ownSecret(): Promise<string> {
+  return (await management.createToken({ scopes: ['webhooks:read', 'keys:read'] })).secret;
 }
 
 /** An open stream. */
@@ -149,5 +159,128 @@ describe('the stream of events', () => {
       again.close();
       return again.status === 200;
     });
+  });
+
+  it('writes nothing when streams are opened and ended in a loop', async () => {
+    const version = async () => {
+      const end = management.records.db.selectFrom('audit_log_ends').select(sql<string>`ctid::text`.as('at'));
+      return (await end.executeTakeFirstOrThrow()).at;
+    };
+    const secret = await ownSecret();
+    (await Stream.open('', secret)).close();
+    const before = await version();
+    const statuses = new Set<number>();
+    for (let opened = 0; opened < 30; opened += 1) {
+      const stream = await Stream.open('', secret);
+      statuses.add(stream.status);
+      stream.close();
+    }
+    expect(statuses).toContain(200);
+    expect(await version()).toBe(before);
+  });
+
+  it('is opened while an audited change is under way', async () => {
+    const secret = await ownSecret();
+    (await Stream.open('', secret)).close();
+    await management.records.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('audit_log_ends').select('last_event').forUpdate().execute();
+      const stream = await Stream.open('', secret);
+      expect(stream.status).toBe(200);
+      stream.close();
+    });
+  });
+
+  it('keeps no place for clients that have left before it was opened', async () => {
+    const secret = await ownSecret();
+    const left = new Set<Promise<unknown>>();
+    const server = createServer((req, res) => {
+      left.add(once(res, 'close'));
+      management.app(req, res);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const abort = new AbortController();
+    const opening = jest.spyOn(PostgresEventReader.prototype, 'follow').mockImplementation(async () => {
+      if (opening.mock.calls.length === 16) abort.abort();
+      await Promise.all(left);
+      return { lastEvent: 0, isNoted: false };
+    });
+    const { port } = server.address() as AddressInfo;
+    const headers = { authorization: `Bearer ${secret}` };
+    const requests = Array.from({ length: 16 }, () =>
+      fetch(`http://127.0.0.1:${port}/tollgate/events`, { headers, signal: abort.signal }),
+    );
+    await Promise.allSettled(requests);
+    await Promise.all(left);
+    opening.mockRestore();
+    await until(async () => {
+      const again = await Stream.open('', secret);
+      again.close();
+      return again.status === 200;
+    });
+    server.close();
+  });
+
+  it.each([
+    ['half a body', `Content-Length: 1000000\r\n\r\n${'x'.repeat(300_000)}`],
+    ['chunks that never end', `Transfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(50_000)}`],
+    ['more requests behind it', `\r\n${'GET /tollgate/events HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1000)}`],
+  ])('keeps no place for a client that has left, which sent %s', async (_what, rest) => {
+    const secret = await ownSecret();
+    const { port } = new URL(url);
+    const clients = Array.from({ length: 16 }, () => connect(Number(port), '127.0.0.1'));
+    const head = `GET /tollgate/events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secret}\r\n`;
+    await Promise.all(
+      clients.map(async (client) => {
+        client.on('error', () => {}).write(head + rest);
+        await once(client, 'readable');
+      }),
+    );
+    expect((await Stream.open('', secret)).status).toBe(503);
+    for (const client of clients) client.destroy();
+    await until(async () => {
+      const again = await Stream.open('', secret);
+      again.close();
+      return again.status === 200;
+    });
+  });
+
+  it('begins now after a Last-Event-ID that is not the number of an event', async () => {
+    await management.createKey('before');
+    const secret = await ownSecret();
+    const ids = ['-1', '1e1', '0x1', '1.5', '1, 2', 'aud_1', 'null', '٣', '9'.repeat(15), '9'.repeat(4000)];
+    const streams = await Promise.all(
+      ids.map((lastEventId) => {
+        const headers = { 'last-event-id': Buffer.from(lastEventId).toString('latin1') };
+        return Stream.open('?type=tollgate.key.*', secret, headers);
+      }),
+    );
+    const { id } = await management.createKey('after');
+    const heard = await Promise.all(streams.map((stream) => stream.next()));
+    expect(heard.map((message) => message?.event.subject)).toEqual(ids.map(() => id));
+    for (const stream of streams) stream.close();
+  });
+
+  it('is rejected for too many types, repeated or unknown parameters, with a short message', async () => {
+    const queries = [
+      `type=${Array.from({ length: 1000 }, (_, index) => `a${index}`)}`,
+      `type=${'a'.repeat(7000)}`,
+      `type=`,
+      `type=tollgate.key.created${'&type=tollgate.key.created'.repeat(200)}`,
+      `subject=a${'&subject=b'.repeat(500)}`,
+      Array.from({ length: 500 }, (_, index) => `a${index}=b`).join('&'),
+    ];
+    for (const query of queries) {
+      const { body } = await management.send('get', `/tollgate/events?${query}`).expect(400);
+      expect(body.error.length).toBeLessThan(1000);
+    }
+  });
+
+  it('has each event once, however often a type is repeated', async () => {
+    const repeated = `?type=${'tollgate.key.*,'.repeat(300)}tollgate.key.created`;
+    const stream = await Stream.open(repeated, await ownSecret());
+    const made = [await management.createKey(), await management.createKey()];
+    const heard = [await stream.next(), await stream.next()];
+    expect(heard.map((message) => message?.event.subject)).toEqual(made.map(({ id }) => id));
+    stream.close();
   });
 });

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { StoreUnavailable, TollgateError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
 import { hears, type Subscription } from '../event-patterns.ts';
 import { BATCHED_TYPE } from '../event-types.ts';
 import { cloudEventText, type OutboxEvent } from '../outbox-event.ts';
@@ -13,12 +14,20 @@ export interface NumberedEvent extends OutboxEvent {
 /** The outbox as streams read it. Every method rejects with `StoreUnavailable`. */
 export interface EventReader {
   /**
-   * From now on, and for 7 days, events are written even if there is no webhook, those of usage only if they are heard. Resolves with the
-   * number of the last event.
+   * From now on, and for 7 days, events are written even if there is no webhook, those of usage only if they are heard. Writes at most once
+   * a minute, however many streams are opened.
    */
-  follow(hearsUsage: boolean): Promise<number>;
+  follow(hearsUsage: boolean): Promise<Followed>;
   /** The events after one of them, at most `limit`, oldest first. */
   after(sequence: number, limit: number): Promise<readonly NumberedEvent[]>;
+}
+
+/** How a stream begins. */
+export interface Followed {
+  /** The number of the last event. */
+  readonly lastEvent: number;
+  /** Whether it was noted that events are heard: nothing may have heard them before. */
+  readonly isNoted: boolean;
 }
 
 /** What `EventStreams` is built from. */
@@ -27,7 +36,7 @@ export interface EventStreamsOptions {
   /** `source` of all events. */
   readonly source: string;
   readonly clock: Clock;
-  /** Is called when a stream begins to hear events. */
+  /** Is called when a stream begins to hear events that nothing may have heard before. */
   readonly wake: () => void;
 }
 
@@ -61,6 +70,8 @@ interface OpenStream {
 export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #open = new Set<OpenStream>();
+  /** Clients take turns. Each stream waits for one read at a time. */
+  readonly #reads = new ConcurrencyLimit({ maxRunning: 1, maxWaiting: Number.POSITIVE_INFINITY });
   #isStopped = false;
 
   constructor(options: EventStreamsOptions) {
@@ -69,13 +80,16 @@ export class EventStreams {
 
   /** Resolves with the chunks of a stream. It ends by itself when the gateway stops, the store is away, or the client may hear less. */
   async open(request: StreamRequest): Promise<AsyncIterable<string>> {
-    if (!this.#hasRoomFor(request))
-      throw new TollgateError('overloaded', 'Too many streams are open. Try again shortly.');
-    const lastEvent = await this.#options.reader.follow(hearsUsage(request));
-    this.#options.wake();
-    const end = new AbortController();
-    const from = Math.min(request.afterSequence ?? lastEvent, lastEvent);
-    return endingAtOnce(this.#chunks(request, from, end), end);
+    const stream = this.#takePlace(request.client);
+    try {
+      const { lastEvent, isNoted } = await this.#options.reader.follow(hearsUsage(request));
+      if (isNoted) this.#options.wake();
+      const from = Math.min(request.afterSequence ?? lastEvent, lastEvent);
+      return this.#endingAtOnce(stream, this.#chunks(request, from, stream));
+    } catch (error) {
+      this.#open.delete(stream);
+      throw error;
+    }
   }
 
   /** Ends all streams. */
@@ -84,20 +98,36 @@ export class EventStreams {
     for (const { end } of this.#open) end.abort();
   }
 
-  #hasRoomFor({ client }: StreamRequest): boolean {
+  /** Before anything is read: streams that are being opened at once count as well. */
+  #takePlace(client: string): OpenStream {
     const own = [...this.#open].filter((stream) => stream.client === client).length;
-    return this.#open.size < MOST_STREAMS && own < MOST_OF_CLIENT;
+    if (this.#open.size >= MOST_STREAMS || own >= MOST_OF_CLIENT)
+      throw new TollgateError('overloaded', 'Too many streams are open. Try again shortly.');
+    const stream = { client, end: new AbortController() };
+    this.#open.add(stream);
+    return stream;
   }
 
-  async *#chunks(request: StreamRequest, from: number, end: AbortController): AsyncGenerator<string> {
-    // Others may have been opened since the check.
-    if (this.#isStopped || !this.#hasRoomFor(request)) return;
-    const stream = { client: request.client, end };
-    this.#open.add(stream);
+  /** The chunks of a stream, which ends as soon as its client has gone: by itself it would wait for its next chunk first. */
+  #endingAtOnce(stream: OpenStream, chunks: AsyncGenerator<string>): AsyncIterable<string> {
+    return {
+      [Symbol.asyncIterator]: () => ({
+        next: () => chunks.next(),
+        return: () => {
+          stream.end.abort();
+          // A generator that was not begun has no end.
+          return chunks.return(undefined).finally(() => this.#open.delete(stream));
+        },
+      }),
+    };
+  }
+
+  async *#chunks(request: StreamRequest, from: number, stream: OpenStream): AsyncGenerator<string> {
     try {
+      if (this.#isStopped) return;
       // Sends the head of the response at once, and where a client goes on that is disconnected before its first event.
       yield `: open\n${positionText(from)}`;
-      yield* this.#followed(request, from, end.signal);
+      yield* this.#followed(request, from, stream.end.signal);
     } catch (error) {
       // The client connects again and goes on where it left off.
       if (!(error instanceof StoreUnavailable)) throw error;
@@ -112,16 +142,16 @@ export class EventStreams {
     let checkedMs = clock.monotonicMs();
     let followedMs = checkedMs;
     while (!signal.aborted) {
-      const events = await reader.after(position, EVENTS_AT_ONCE);
+      const events = await this.#readAfter(position, request.client);
       position = events.at(-1)?.sequence ?? position;
       const wanted = events.filter((event) => isWanted(request, event));
       const nowMs = clock.monotonicMs();
       if (wanted.length > 0 || nowMs - checkedMs >= HEARTBEAT_MS) {
         if (!(await request.isAllowed())) return;
         checkedMs = nowMs;
-        yield wanted.length === 0
-          ? `: heartbeat\n${positionText(position)}`
-          : wanted.map((event) => messageOf(event, source)).join('');
+        if (wanted.length === 0) yield `: heartbeat\n${positionText(position)}`;
+        // One by one: of a client that reads nothing, no more is buffered.
+        for (const event of wanted) yield messageOf(event, source);
       }
       if (nowMs - followedMs >= FOLLOW_AGAIN_MS) {
         await reader.follow(hearsUsage(request));
@@ -131,19 +161,15 @@ export class EventStreams {
         await pause(POLL_MS, undefined, { signal, ref: false }).catch(() => {});
     }
   }
-}
 
-/** The chunks of a generator, which ends as soon as its client has gone: by itself it would wait for its next chunk first. */
-function endingAtOnce(chunks: AsyncGenerator<string>, end: AbortController): AsyncIterable<string> {
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next: () => chunks.next(),
-      return: () => {
-        end.abort();
-        return chunks.return(undefined);
-      },
-    }),
-  };
+  /** Streams that catch up read without a pause: one at a time, so that all of them together use one connection to the store. */
+  #readAfter(position: number, client: string): Promise<readonly NumberedEvent[]> {
+    return new Promise((resolve, reject) => {
+      const read = (done: () => void) =>
+        void this.#options.reader.after(position, EVENTS_AT_ONCE).then(resolve, reject).finally(done);
+      this.#reads.run(read, client);
+    });
+  }
 }
 
 function hearsUsage({ events }: StreamRequest): boolean {

@@ -4,17 +4,18 @@ import type { FieldSchema } from '../../http/body-schema.ts';
 import type { Principal } from '../../permissions/principal.ts';
 import { type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
 import { queryParameters } from '../query-parameters.ts';
+import { WEBHOOK_FIELDS } from './webhook-fields.ts';
 
 const STREAM_QUERY = {
   type: {
     description:
-      'must be event types, or beginnings of types and *, separated by commas; without it all types that may be heard',
+      'must be at most 50 event types, or beginnings of types and *, separated by commas; without it all types that may be heard',
     type: 'string',
   },
   subject: { description: 'must be the subject of the events', type: 'string' },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-const { readText } = queryParameters(STREAM_QUERY);
+const { readText, invalid } = queryParameters(STREAM_QUERY);
 
 /** Streams events as they happen, and those since `Last-Event-ID`. */
 export const streamEvents: Endpoint = {
@@ -47,7 +48,8 @@ export const streamEvents: Endpoint = {
 /** Throws `invalid_parameter` for an unknown type, and `MissingScope` for one that the principal may not hear. */
 function patternsOf(text: string | undefined, principal: Principal): readonly string[] {
   if (text === undefined) return typesHeardBy(principal);
-  const patterns = text.split(',');
+  const patterns = [...new Set(text.split(','))];
+  if (patterns.length > WEBHOOK_FIELDS.events.maxItems) throw invalid('type');
   const fault = patterns.map(patternFault).find((each) => each !== undefined);
   if (fault !== undefined) throw new TollgateError('invalid_parameter', fault);
   const missing = unheardScope(principal, patterns);

@@ -1,0 +1,97 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  EventStreams,
+  type NumberedEvent,
+  type StreamRequest,
+} from '../../src/events/stream/event-streams.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+const REQUEST: StreamRequest = {
+  ...{ client: 'a client', events: ['*'], onlyTags: [], subject: undefined, afterSequence: 0 },
+  isAllowed: async () => true,
+};
+const LAST_EVENT = 1000;
+
+/** An outbox that counts how it is read. */
+class CountedOutbox {
+  follows = 0;
+  reads = 0;
+  mostReadsAtOnce = 0;
+  #readsNow = 0;
+
+  async follow() {
+    this.follows += 1;
+    return { lastEvent: LAST_EVENT, isNoted: this.follows === 1 };
+  }
+
+  async after(sequence: number, limit: number): Promise<readonly NumberedEvent[]> {
+    this.reads += 1;
+    this.#readsNow += 1;
+    this.mostReadsAtOnce = Math.max(this.mostReadsAtOnce, this.#readsNow);
+    await new Promise(setImmediate);
+    this.#readsNow -= 1;
+    const length = Math.min(limit, LAST_EVENT - sequence);
+    return Array.from({ length }, (_, index) => eventOf(sequence + index + 1));
+  }
+}
+
+function eventOf(sequence: number): NumberedEvent {
+  const about = { type: 'tollgate.key.created', subject: 'a key', tags: [] } as const;
+  return { sequence, id: `event ${sequence}`, atMs: 0, data: '{}', ...about };
+}
+
+function streamsOf(reader: CountedOutbox) {
+  const woken = { times: 0 };
+  const wake = () => {
+    woken.times += 1;
+  };
+  return { woken, streams: new EventStreams({ reader, source: '/test', clock: new ManualClock(0), wake }) };
+}
+
+/** Reads chunks until the last event has come. */
+async function readAll(chunks: AsyncIterable<string>): Promise<readonly string[]> {
+  const read: string[] = [];
+  for await (const chunk of chunks) {
+    read.push(chunk);
+    if (chunk.startsWith(`id: ${LAST_EVENT}\n`)) break;
+  }
+  return read;
+}
+
+describe('streams', () => {
+  it('that are opened at once are 16 of a client at most, and others read nothing', async () => {
+    const outbox = new CountedOutbox();
+    const { streams } = streamsOf(outbox);
+    const opened = await Promise.allSettled(Array.from({ length: 100 }, () => streams.open(REQUEST)));
+    expect(opened.filter(({ status }) => status === 'fulfilled')).toHaveLength(16);
+    expect(outbox.follows).toBe(16);
+  });
+
+  it('opened and ended in a loop wake the task of timed events once', async () => {
+    const { streams, woken } = streamsOf(new CountedOutbox());
+    for (let times = 0; times < 50; times += 1) await readAll(await streams.open(REQUEST));
+    expect(woken.times).toBe(1);
+  });
+
+  it('that catch up read one at a time, whosever they are', async () => {
+    const outbox = new CountedOutbox();
+    const { streams } = streamsOf(outbox);
+    const opened = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => streams.open({ ...REQUEST, client: `client ${index % 4}` })),
+    );
+    const read = await Promise.all(opened.map(readAll));
+    expect(read.map((chunks) => chunks.length)).toEqual(opened.map(() => LAST_EVENT + 1));
+    expect([outbox.mostReadsAtOnce, outbox.reads]).toEqual([1, 40 * 10]);
+  });
+
+  it('that end before their first chunk, or fail to open, keep no place', async () => {
+    const outbox = new CountedOutbox();
+    const { streams } = streamsOf(outbox);
+    for (let times = 0; times < 20; times += 1) {
+      const chunks = await streams.open(REQUEST);
+      await chunks[Symbol.asyncIterator]().return?.();
+    }
+    outbox.follow = async () => Promise.reject(new Error('away'));
+    for (let times = 0; times < 20; times += 1) await expect(streams.open(REQUEST)).rejects.toThrow('away');
+  });
+});
