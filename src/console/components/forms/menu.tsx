@@ -1,7 +1,8 @@
 import { Menu as BaseMenu } from '@base-ui/react/menu';
-import type { LucideIcon } from 'lucide-react';
+import { Ellipsis, type LucideIcon } from 'lucide-react';
 import type { ReactElement } from 'react';
 import { classes } from '../layout/classes.ts';
+import { Button } from './button.tsx';
 import styles from './menu.module.css';
 
 export interface MenuItem {
@@ -39,4 +40,14 @@ export function Menu({ trigger, items }: MenuProps) {
       </BaseMenu.Portal>
     </BaseMenu.Root>
   );
+}
+
+/** The rarer actions of a page, beside the buttons for the usual ones. */
+export function MoreActions({ items }: Pick<MenuProps, 'items'>) {
+  const trigger = (
+    <Button icon aria-label="More actions">
+      <Ellipsis aria-hidden="true" />
+    </Button>
+  );
+  return <Menu trigger={trigger} items={items} />;
 }

@@ -73,3 +73,26 @@ function useFocusGivenBack(): void {
 export function DialogActions({ children }: { readonly children: ReactNode }) {
   return <div className={styles.actions}>{children}</div>;
 }
+
+interface SubmitActionsProps {
+  readonly submit: string;
+  /** In place of `submit` while the form is being sent. */
+  readonly pending?: string;
+  readonly isPending: boolean;
+  readonly isDanger?: boolean;
+  readonly cancel?: string;
+  readonly onCancel: () => void;
+}
+
+/** The buttons of a form in a dialog: leave it, or submit it. */
+export function SubmitActions(props: SubmitActionsProps) {
+  const { submit, pending = submit, isPending, isDanger = false, cancel = 'Cancel', onCancel } = props;
+  return (
+    <DialogActions>
+      <Button onClick={onCancel}>{cancel}</Button>
+      <Button look={isDanger ? 'danger' : 'primary'} type="submit" aria-disabled={isPending}>
+        {isPending ? pending : submit}
+      </Button>
+    </DialogActions>
+  );
+}

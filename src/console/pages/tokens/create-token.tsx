@@ -1,9 +1,8 @@
 import { type FormEvent, useState } from 'react';
 import { useChange } from '../../api/change.ts';
-import { Button } from '../../components/forms/button.tsx';
-import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { FormFault } from '../../components/forms/form-fault.tsx';
+import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { bodyOfDraft, EMPTY_TOKEN } from './token-draft.ts';
-import { TokenFault } from './token-fault.tsx';
 import { TokenForm } from './token-form.tsx';
 import { TokenSecret } from './token-secret.tsx';
 
@@ -31,14 +30,14 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog open wide title="Create an admin token" onClose={onClose}>
       <form onSubmit={submit} noValidate>
-        <TokenFault error={create.error} />
+        <FormFault error={create.error} />
         <TokenForm draft={draft} onChange={setDraft} error={create.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" aria-disabled={create.isPending}>
-            {create.isPending ? 'Creating…' : 'Create token'}
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit="Create token"
+          pending="Creating…"
+          isPending={create.isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

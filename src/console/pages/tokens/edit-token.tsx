@@ -1,15 +1,14 @@
 import { type FormEvent, useState } from 'react';
 import { useChange } from '../../api/change.ts';
 import { useLive } from '../../api/live.ts';
-import { Button } from '../../components/forms/button.tsx';
-import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { FormFault } from '../../components/forms/form-fault.tsx';
+import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { Skeleton } from '../../components/states/skeleton.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import type { AdminToken } from './shown-token.ts';
 import { changesOf, draftOf } from './token-draft.ts';
-import { TokenFault } from './token-fault.tsx';
 import { TokenForm } from './token-form.tsx';
 
 interface EditTokenProps {
@@ -62,15 +61,10 @@ function EditForm({ token, etag, onClose }: EditTokenProps & { readonly etag: st
           now; nothing was saved.
         </Notice>
       ) : (
-        <TokenFault error={save.error} />
+        <FormFault error={save.error} />
       )}
       <TokenForm draft={draft} onChange={setDraft} error={save.error} />
-      <DialogActions>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button look="primary" type="submit" aria-disabled={save.isPending}>
-          {save.isPending ? 'Saving…' : 'Save changes'}
-        </Button>
-      </DialogActions>
+      <SubmitActions submit="Save changes" pending="Saving…" isPending={save.isPending} onCancel={onClose} />
     </form>
   );
 }

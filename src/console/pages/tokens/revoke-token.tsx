@@ -1,14 +1,13 @@
 import type { FormEvent } from 'react';
 import { useApi } from '../../api/api-context.tsx';
 import { useChange } from '../../api/change.ts';
-import { Button } from '../../components/forms/button.tsx';
-import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { FormFault } from '../../components/forms/form-fault.tsx';
+import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
 import { scopeWords } from './scope-words.ts';
 import type { AdminToken } from './shown-token.ts';
-import { TokenFault } from './token-fault.tsx';
 import styles from './tokens.module.css';
 
 interface RevokeTokenProps {
@@ -33,7 +32,7 @@ export function RevokeToken({ token, onClose }: RevokeTokenProps) {
   return (
     <Dialog open title={`Revoke the token “${name}”?`} onClose={onClose}>
       <form onSubmit={submit}>
-        <TokenFault error={revoke.error} />
+        <FormFault error={revoke.error} />
         {isOwn && (
           <Notice tone="failed">
             You are signed in with this token: you will be signed out, and can't sign in with it again.
@@ -47,12 +46,14 @@ export function RevokeToken({ token, onClose }: RevokeTokenProps) {
           {lastUsedAt === null ? 'It was never used.' : <LastUse at={lastUsedAt} />} What it did stays in the
           audit log.
         </p>
-        <DialogActions>
-          <Button onClick={onClose}>Keep it</Button>
-          <Button look="danger" type="submit" aria-disabled={revoke.isPending}>
-            {revoke.isPending ? 'Revoking…' : 'Revoke token'}
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit="Revoke token"
+          pending="Revoking…"
+          isDanger
+          cancel="Keep it"
+          isPending={revoke.isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

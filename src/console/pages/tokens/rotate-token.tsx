@@ -2,12 +2,11 @@ import { type FormEvent, useState } from 'react';
 import { SUGGESTED_GRACE_SECONDS } from '../../../client/suggested-grace.ts';
 import { useApi } from '../../api/api-context.tsx';
 import { useChange } from '../../api/change.ts';
-import { Button } from '../../components/forms/button.tsx';
+import { FormFault } from '../../components/forms/form-fault.tsx';
 import { type Grace, GraceChoice } from '../../components/forms/grace-choice.tsx';
-import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import type { AdminToken } from './shown-token.ts';
-import { TokenFault } from './token-fault.tsx';
 import { TokenSecret } from './token-secret.tsx';
 
 const GRACES: readonly Grace[] = [
@@ -59,7 +58,7 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
       onClose={onClose}
     >
       <form onSubmit={submit}>
-        <TokenFault error={rotate.error} />
+        <FormFault error={rotate.error} />
         {token.adminTokenId === whoami.adminTokenId && graceSeconds === 0 && (
           <Notice tone="limited">
             You are signed in with this token, and will have to sign in with the new secret.
@@ -71,12 +70,12 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
           chosen={graceSeconds}
           onChange={setGraceSeconds}
         />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" aria-disabled={rotate.isPending}>
-            {rotate.isPending ? 'Rotating…' : 'Rotate token'}
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit="Rotate token"
+          pending="Rotating…"
+          isPending={rotate.isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

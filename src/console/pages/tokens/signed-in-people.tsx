@@ -5,15 +5,15 @@ import { useChange } from '../../api/change.ts';
 import { PAGE_ROWS, useLivePages } from '../../api/live-pages.ts';
 import { readProviderSignIn } from '../../api/provider-sign-in.ts';
 import { Button } from '../../components/forms/button.tsx';
+import { FormFault } from '../../components/forms/form-fault.tsx';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
-import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { SecondLine } from '../../components/layout/second-line.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
 import { StatusBadge } from '../../components/text/status-badge.tsx';
 import { GRANT_COLUMNS, grantWords } from './grant-columns.tsx';
-import { TokenFault } from './token-fault.tsx';
 import styles from './tokens.module.css';
 
 type Session = components['schemas']['Session'];
@@ -132,7 +132,7 @@ function EndSession({ session: { sessionId, name }, onClose }: EndSessionProps) 
   return (
     <Dialog open title={`Sign ${name} out?`} onClose={onClose}>
       <form onSubmit={submit}>
-        <TokenFault error={end.error} />
+        <FormFault error={end.error} />
         <p className={styles.lead}>
           The next request of this session is rejected, on every replica. Other sessions of the person go on.
         </p>
@@ -140,12 +140,13 @@ function EndSession({ session: { sessionId, name }, onClose }: EndSessionProps) 
           To keep the person out, remove them from the group at the identity provider first: they can sign in
           again.
         </p>
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="danger" type="submit" aria-disabled={end.isPending}>
-            {end.isPending ? 'Signing out…' : 'Sign out'}
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit="Sign out"
+          pending="Signing out…"
+          isDanger
+          isPending={end.isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

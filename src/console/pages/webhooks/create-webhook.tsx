@@ -1,11 +1,11 @@
 import { type FormEvent, useState } from 'react';
 import { useChange } from '../../api/change.ts';
-import { Button } from '../../components/forms/button.tsx';
-import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { FormFault } from '../../components/forms/form-fault.tsx';
+import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import type { Webhook } from './shown-webhook.ts';
 import { webhookName } from './shown-webhook.ts';
 import { bodyOfDraft, EMPTY_WEBHOOK } from './webhook-draft.ts';
-import { WebhookFault, WebhookForm } from './webhook-form.tsx';
+import { WebhookForm } from './webhook-form.tsx';
 import { WebhookSecret } from './webhook-secret.tsx';
 
 /** Creates a webhook, then shows its secret once. */
@@ -33,14 +33,14 @@ export function CreateWebhook({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog open wide title="Create a webhook" onClose={onClose}>
       <form onSubmit={submit} noValidate>
-        <WebhookFault error={create.error} />
+        <FormFault error={create.error} />
         <WebhookForm draft={draft} onChange={setDraft} error={create.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" aria-disabled={create.isPending}>
-            {create.isPending ? 'Creating…' : 'Create webhook'}
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit="Create webhook"
+          pending="Creating…"
+          isPending={create.isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

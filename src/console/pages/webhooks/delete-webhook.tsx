@@ -2,12 +2,11 @@ import { type FormEvent, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useChange } from '../../api/change.ts';
 import { reasonHeader } from '../../api/reason-header.ts';
-import { Button } from '../../components/forms/button.tsx';
+import { FormFault } from '../../components/forms/form-fault.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
-import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
-import { WebhookFault } from './webhook-form.tsx';
 
 interface DeleteWebhookProps {
   readonly webhook: Webhook;
@@ -39,14 +38,16 @@ export function DeleteWebhook({ webhook, onClose }: DeleteWebhookProps) {
       onClose={onClose}
     >
       <form onSubmit={submit}>
-        <WebhookFault error={remove.error} />
+        <FormFault error={remove.error} />
         <ReasonField value={reason} onChange={setReason} />
-        <DialogActions>
-          <Button onClick={onClose}>Keep it</Button>
-          <Button look="danger" type="submit" aria-disabled={remove.isPending}>
-            {remove.isPending ? 'Deleting…' : 'Delete webhook'}
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit="Delete webhook"
+          pending="Deleting…"
+          isDanger
+          cancel="Keep it"
+          isPending={remove.isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

@@ -1,6 +1,7 @@
 import { useChange } from '../../api/change.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { CopyButton } from '../../components/forms/copy-button.tsx';
+import { FormFault } from '../../components/forms/form-fault.tsx';
 import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { Facts } from '../../components/layout/facts.tsx';
 import { ScrollBox } from '../../components/layout/scroll-box.tsx';
@@ -8,7 +9,6 @@ import { toast } from '../../components/states/toast.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
 import { exactTime } from '../../format/exact-time.ts';
 import { type Delivery, useMayChange, type Webhook } from './shown-webhook.ts';
-import { WebhookFault } from './webhook-form.tsx';
 import { attemptWords, DeliveryBadge, durationWords } from './webhook-states.tsx';
 import styles from './webhooks.module.css';
 
@@ -121,7 +121,7 @@ function Resend({ webhook, deliveryId, onClose }: ResendProps) {
   };
   return (
     <>
-      <WebhookFault error={resend.error} />
+      <FormFault error={resend.error} />
       <DialogActions>
         {webhook.enabled ? (
           <Button aria-disabled={resend.isPending} onClick={submit}>

@@ -1,14 +1,14 @@
 import { type FormEvent, useState } from 'react';
 import { useChange } from '../../api/change.ts';
 import { reasonHeader } from '../../api/reason-header.ts';
-import { Button } from '../../components/forms/button.tsx';
+import { FormFault } from '../../components/forms/form-fault.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
-import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
 import { changesOf, draftOf } from './webhook-draft.ts';
-import { WebhookFault, WebhookForm } from './webhook-form.tsx';
+import { WebhookForm } from './webhook-form.tsx';
 
 interface EditWebhookProps {
   readonly webhook: Webhook;
@@ -49,7 +49,7 @@ export function EditWebhook(props: EditWebhookProps) {
             again to see what it is now.
           </Notice>
         ) : (
-          <WebhookFault error={save.error} />
+          <FormFault error={save.error} />
         )}
         <WebhookForm
           draft={draft}
@@ -58,12 +58,12 @@ export function EditWebhook(props: EditWebhookProps) {
           error={save.error}
         />
         <ReasonField value={reason} onChange={setReason} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" aria-disabled={save.isPending}>
-            {save.isPending ? 'Saving…' : 'Save changes'}
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit="Save changes"
+          pending="Saving…"
+          isPending={save.isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

@@ -1,12 +1,11 @@
 import { type FormEvent, useState } from 'react';
 import { useChange } from '../../api/change.ts';
 import { reasonHeader } from '../../api/reason-header.ts';
-import { Button } from '../../components/forms/button.tsx';
+import { FormFault } from '../../components/forms/form-fault.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
-import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
-import { WebhookFault } from './webhook-form.tsx';
 
 interface EnableWebhookProps {
   readonly webhook: Webhook;
@@ -44,14 +43,14 @@ export function EnableWebhook({ webhook, onClose }: EnableWebhookProps) {
       onClose={onClose}
     >
       <form onSubmit={submit}>
-        <WebhookFault error={update.error} />
+        <FormFault error={update.error} />
         <ReasonField value={reason} onChange={setReason} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look={disables ? 'danger' : 'primary'} type="submit" aria-disabled={update.isPending}>
-            {verb} webhook
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit={`${verb} webhook`}
+          isDanger={disables}
+          isPending={update.isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

@@ -2,12 +2,11 @@ import { type FormEvent, useState } from 'react';
 import { SUGGESTED_GRACE_SECONDS } from '../../../client/suggested-grace.ts';
 import { useChange } from '../../api/change.ts';
 import { reasonHeader } from '../../api/reason-header.ts';
-import { Button } from '../../components/forms/button.tsx';
+import { FormFault } from '../../components/forms/form-fault.tsx';
 import { type Grace, GraceChoice } from '../../components/forms/grace-choice.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
-import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
-import { WebhookFault } from './webhook-form.tsx';
 import { WebhookSecret } from './webhook-secret.tsx';
 
 const GRACES: readonly Grace[] = [
@@ -67,7 +66,7 @@ export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
       onClose={onClose}
     >
       <form onSubmit={submit}>
-        <WebhookFault error={rotate.error} />
+        <FormFault error={rotate.error} />
         <GraceChoice
           legend="When the previous secret ends"
           graces={GRACES}
@@ -75,12 +74,12 @@ export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
           onChange={setGraceSeconds}
         />
         <ReasonField value={reason} onChange={setReason} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" aria-disabled={rotate.isPending}>
-            {rotate.isPending ? 'Rotating…' : 'Rotate secret'}
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit="Rotate secret"
+          pending="Rotating…"
+          isPending={rotate.isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

@@ -1,9 +1,5 @@
-import { useEffect, useRef } from 'react';
-import { ManagementFault } from '../../../client/management-fault.ts';
 import { useApi } from '../../api/api-context.tsx';
-import { faultSentence } from '../../api/fault-kind.ts';
 import { Checkbox, TextField } from '../../components/forms/field.tsx';
-import { Notice } from '../../components/states/notice.tsx';
 import { EventPicker } from './event-picker.tsx';
 import { HeaderFields } from './header-fields.tsx';
 import { messageFor, type WebhookDraft } from './webhook-draft.ts';
@@ -89,21 +85,5 @@ function TagsField({ draft, set, error }: TagsFieldProps) {
       value={draft.onlyTags}
       onText={(onlyTags) => set({ onlyTags })}
     />
-  );
-}
-
-/** The error of a change, in sight although the button that was pressed is far below. Faults of single fields are shown beside the fields. */
-export function WebhookFault({ error }: { readonly error: unknown }) {
-  const element = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (error !== undefined) element.current?.scrollIntoView({ block: 'nearest' });
-  }, [error]);
-  if (error === undefined) return null;
-  const isOfFields =
-    error instanceof ManagementFault && (error.fields.length > 0 || error.code === 'webhook_url_not_allowed');
-  return (
-    <div ref={element}>
-      <Notice tone="failed">{isOfFields ? 'Nothing was saved: see below.' : faultSentence(error)}</Notice>
-    </div>
   );
 }

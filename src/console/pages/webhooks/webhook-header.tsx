@@ -1,11 +1,11 @@
-import { Ban, CircleCheck, Ellipsis, Pencil, RefreshCw, Send, Trash2 } from 'lucide-react';
+import { Ban, CircleCheck, Pencil, RefreshCw, Send, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { useScopes } from '../../api/api-context.tsx';
 import { useChange } from '../../api/change.ts';
 import { faultSentence } from '../../api/fault-kind.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { CopyButton } from '../../components/forms/copy-button.tsx';
-import { Menu, type MenuItem } from '../../components/forms/menu.tsx';
+import { type MenuItem, MoreActions } from '../../components/forms/menu.tsx';
 import { PageHeader } from '../../components/layout/page-header.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
@@ -47,14 +47,7 @@ export function WebhookHeader({ webhook, etag }: WebhookHeaderProps) {
                   Edit
                 </Button>
               )}
-              <Menu
-                items={itemsOf(webhook, mayChange, setOpen)}
-                trigger={
-                  <Button icon aria-label="More actions">
-                    <Ellipsis aria-hidden="true" />
-                  </Button>
-                }
-              />
+              <MoreActions items={itemsOf(webhook, mayChange, setOpen)} />
             </>
           )
         }

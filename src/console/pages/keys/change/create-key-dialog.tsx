@@ -2,10 +2,9 @@ import { type FormEvent, useState } from 'react';
 import { useLocation } from 'wouter';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
-import { Button } from '../../../components/forms/button.tsx';
 import { TextField } from '../../../components/forms/field.tsx';
-import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
-import { FormFault } from './form-fault.tsx';
+import { FormFault } from '../../../components/forms/form-fault.tsx';
+import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { HandoverChoice, handoverField, NO_HANDOVER } from './handover-choice.tsx';
 import { EMPTY_DRAFT, fieldsOf, messageFor } from './key-draft.ts';
 import { KeyForm, metadataFault } from './key-form.tsx';
@@ -54,12 +53,12 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
           onText={setOwnSecret}
         />
         <HandoverChoice draft={handover} onChange={setHandover} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" aria-disabled={create.isPending}>
-            {create.isPending ? 'Creating…' : 'Create key'}
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit="Create key"
+          pending="Creating…"
+          isPending={create.isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

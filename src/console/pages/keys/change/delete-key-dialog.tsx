@@ -2,14 +2,13 @@ import { type FormEvent, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useChange } from '../../../api/change.ts';
 import { reasonHeader } from '../../../api/reason-header.ts';
-import { Button } from '../../../components/forms/button.tsx';
 import { TextField } from '../../../components/forms/field.tsx';
+import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { ReasonField } from '../../../components/forms/reason-field.tsx';
-import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { counted } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
-import { FormFault } from './form-fault.tsx';
 import { RecentUse } from './recent-use.tsx';
 
 interface DeleteKeyDialogProps {
@@ -50,12 +49,7 @@ export function DeleteKeyDialog({ apiKey, onClose }: DeleteKeyDialogProps) {
           onText={setTyped}
         />
         <ReasonField value={reason} onChange={setReason} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="danger" type="submit" aria-disabled={remove.isPending}>
-            Delete key
-          </Button>
-        </DialogActions>
+        <SubmitActions submit="Delete key" isDanger isPending={remove.isPending} onCancel={onClose} />
       </form>
     </Dialog>
   );

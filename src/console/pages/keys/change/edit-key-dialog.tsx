@@ -1,11 +1,10 @@
 import { type FormEvent, useState } from 'react';
 import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi } from '../../../api/api-context.tsx';
-import { Button } from '../../../components/forms/button.tsx';
-import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { FormFault } from '../../../components/forms/form-fault.tsx';
+import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import type { KeyDetail } from '../key-model.ts';
-import { FormFault } from './form-fault.tsx';
 import { useKeyUpdate } from './key-change.ts';
 import { KeyConflict } from './key-conflict.tsx';
 import { changedFields, draftOf, type KeyDraft } from './key-draft.ts';
@@ -68,25 +67,9 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
       <form onSubmit={submit} noValidate>
         <FormFault error={update.error} />
         <KeyForm draft={draft} onChange={setDraft} error={update.error} />
-        <SaveActions isPending={update.isPending} onCancel={onClose} />
+        <SubmitActions submit="Save" pending="Saving…" isPending={update.isPending} onCancel={onClose} />
       </form>
     </Dialog>
-  );
-}
-
-interface SaveActionsProps {
-  readonly isPending: boolean;
-  readonly onCancel: () => void;
-}
-
-function SaveActions({ isPending, onCancel }: SaveActionsProps) {
-  return (
-    <DialogActions>
-      <Button onClick={onCancel}>Cancel</Button>
-      <Button look="primary" type="submit" aria-disabled={isPending}>
-        {isPending ? 'Saving…' : 'Save'}
-      </Button>
-    </DialogActions>
   );
 }
 

@@ -1,10 +1,9 @@
 import { type FormEvent, useState } from 'react';
-import { Button } from '../../../components/forms/button.tsx';
+import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { ReasonField } from '../../../components/forms/reason-field.tsx';
-import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import type { KeyDetail } from '../key-model.ts';
-import { FormFault } from './form-fault.tsx';
 import { useKeyUpdate } from './key-change.ts';
 import { RecentUse } from './recent-use.tsx';
 
@@ -44,12 +43,12 @@ export function EnableKeyDialog({ apiKey, onClose }: EnableKeyDialogProps) {
       <form onSubmit={submit}>
         <FormFault error={update.error} />
         <ReasonField value={reason} onChange={setReason} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look={disables ? 'danger' : 'primary'} type="submit" aria-disabled={update.isPending}>
-            {disables ? 'Disable key' : 'Enable key'}
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit={disables ? 'Disable key' : 'Enable key'}
+          isDanger={disables}
+          isPending={update.isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

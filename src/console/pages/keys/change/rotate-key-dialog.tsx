@@ -2,11 +2,10 @@ import { type FormEvent, useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
 import { SUGGESTED_GRACE_SECONDS } from '../../../../client/suggested-grace.ts';
 import { useChange } from '../../../api/change.ts';
-import { Button } from '../../../components/forms/button.tsx';
+import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { type Grace, GraceChoice } from '../../../components/forms/grace-choice.tsx';
-import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import type { KeyDetail } from '../key-model.ts';
-import { FormFault } from './form-fault.tsx';
 import { HandoverChoice, handoverField, NO_HANDOVER } from './handover-choice.tsx';
 import { NewSecret } from './new-secret.tsx';
 import { RecentUse } from './recent-use.tsx';
@@ -69,16 +68,13 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
           onChange={setGraceSeconds}
         />
         <HandoverChoice draft={handover} onChange={setHandover} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button
-            look={graceSeconds === 0 ? 'danger' : 'primary'}
-            type="submit"
-            aria-disabled={rotate.isPending}
-          >
-            {rotate.isPending ? 'Rotating…' : 'Rotate key'}
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit="Rotate key"
+          pending="Rotating…"
+          isDanger={graceSeconds === 0}
+          isPending={rotate.isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );

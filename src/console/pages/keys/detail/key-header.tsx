@@ -1,9 +1,9 @@
-import { Ban, CircleCheck, Ellipsis, Pencil, RefreshCw, Trash2 } from 'lucide-react';
+import { Ban, CircleCheck, Pencil, RefreshCw, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { useScopes } from '../../../api/api-context.tsx';
 import { Button } from '../../../components/forms/button.tsx';
 import { CopyButton } from '../../../components/forms/copy-button.tsx';
-import { Menu, type MenuItem } from '../../../components/forms/menu.tsx';
+import { type MenuItem, MoreActions } from '../../../components/forms/menu.tsx';
 import { PageHeader } from '../../../components/layout/page-header.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { useNow } from '../../../components/text/use-now.ts';
@@ -47,16 +47,7 @@ export function KeyHeader({ apiKey, etag }: KeyHeaderProps) {
         actions={
           <>
             {can('keys:write') && <ChangeButtons onChange={setOpen} />}
-            {items.length > 0 && (
-              <Menu
-                items={items}
-                trigger={
-                  <Button icon aria-label="More actions">
-                    <Ellipsis aria-hidden="true" />
-                  </Button>
-                }
-              />
-            )}
+            {items.length > 0 && <MoreActions items={items} />}
           </>
         }
       />

@@ -2,11 +2,11 @@ import { useState } from 'react';
 import { useScopes } from '../../../api/api-context.tsx';
 import { useChange } from '../../../api/change.ts';
 import { Button } from '../../../components/forms/button.tsx';
+import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
-import { FormFault } from '../change/form-fault.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import styles from './key-page.module.css';
 

@@ -1,16 +1,14 @@
 import { type FormEvent, useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
-
 import { useChange } from '../../../api/change.ts';
 import { fieldMessage } from '../../../api/fault-kind.ts';
-import { Button } from '../../../components/forms/button.tsx';
 import { CountField } from '../../../components/forms/field.tsx';
+import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { ReasonField } from '../../../components/forms/reason-field.tsx';
-import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { counted } from '../../../format/numbers.ts';
-import { FormFault } from '../change/form-fault.tsx';
 import type { LimitCounter } from '../key-model.ts';
 import { CustomerField, customerOf } from './customer-field.tsx';
 
@@ -63,12 +61,7 @@ export function GrantDialog({ keyId, counter, customerId: shown, onClose }: Limi
         />
         <CustomerField counter={counter} value={customerId} onChange={setCustomerId} />
         <ReasonField value={reason} onChange={setReason} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" aria-disabled={grant.isPending}>
-            Grant
-          </Button>
-        </DialogActions>
+        <SubmitActions submit="Grant" isPending={grant.isPending} onCancel={onClose} />
       </form>
     </Dialog>
   );

@@ -1,11 +1,11 @@
 import { type FormEvent, useState } from 'react';
 import { Button } from '../../../components/forms/button.tsx';
 import { CountField, TextField } from '../../../components/forms/field.tsx';
+import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { timeZone } from '../../../format/exact-time.ts';
 import { formatNumber } from '../../../format/numbers.ts';
-import { FormFault } from '../change/form-fault.tsx';
 import { useKeyUpdate } from '../change/key-change.ts';
 import { instantOf, localText, messageFor } from '../change/key-draft.ts';
 import type { KeyDetail, LimitCounter } from '../key-model.ts';

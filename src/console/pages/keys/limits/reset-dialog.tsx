@@ -1,12 +1,11 @@
 import { type FormEvent, useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
-import { Button } from '../../../components/forms/button.tsx';
+import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { ReasonField } from '../../../components/forms/reason-field.tsx';
-import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { formatNumber } from '../../../format/numbers.ts';
-import { FormFault } from '../change/form-fault.tsx';
 import { type LimitCounter, quotaOf } from '../key-model.ts';
 import { CustomerField, customerOf } from './customer-field.tsx';
 
@@ -52,12 +51,7 @@ export function ResetDialog({ keyId, counter, customerId: shown, onClose }: Rese
         <FormFault error={reset.error} />
         <CustomerField counter={counter} value={customerId} onChange={setCustomerId} />
         <ReasonField value={reason} onChange={setReason} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="danger" type="submit" aria-disabled={reset.isPending}>
-            Reset
-          </Button>
-        </DialogActions>
+        <SubmitActions submit="Reset" isDanger isPending={reset.isPending} onCancel={onClose} />
       </form>
     </Dialog>
   );

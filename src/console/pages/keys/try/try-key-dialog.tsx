@@ -5,7 +5,7 @@ import { useApi, useScopes } from '../../../api/api-context.tsx';
 import { faultSentence, fieldMessage } from '../../../api/fault-kind.ts';
 import { Button } from '../../../components/forms/button.tsx';
 import { TextField } from '../../../components/forms/field.tsx';
-import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
 import { KeyVerdict, type Verdict } from './key-verdict.tsx';
 
@@ -61,12 +61,13 @@ function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
         />
         <RequestFields draft={draft} set={set} error={error} />
         {verdict !== undefined && <KeyVerdict verdict={verdict} />}
-        <DialogActions>
-          <Button onClick={onClose}>Close</Button>
-          <Button look="primary" type="submit" aria-disabled={isPending}>
-            {isPending ? 'Trying…' : 'Try'}
-          </Button>
-        </DialogActions>
+        <SubmitActions
+          submit="Try"
+          pending="Trying…"
+          cancel="Close"
+          isPending={isPending}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   );
