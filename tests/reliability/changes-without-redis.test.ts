@@ -7,23 +7,13 @@ import { Redis } from 'ioredis';
 import { Admin, type Managed } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { metric } from './support/probe.ts';
-import { type RedisFleet, startRedisFleet, untilDegraded } from './support/redis-fleet.ts';
-
-const WINDOW_LIMIT = 1_000_000;
-
-interface Key {
-  readonly id: string;
-  readonly secret: string;
-}
+import { untilDegraded } from './support/redis-fleet.ts';
+import { type FleetKey, ROOMY_LIMIT, startTwoWays, type TwoWays } from './support/two-ways.ts';
 
 /** Two replicas, each with its own way to Redis, which keeps its data on disk. */
-interface World {
-  readonly fleet: RedisFleet;
-  readonly ways: readonly [TcpRelay, TcpRelay];
-  readonly urls: readonly [string, string];
+interface World extends TwoWays {
   readonly admins: readonly [Admin, Admin];
   readonly redis: RedisServer;
   /** Writes the data of Redis to disk, as it is now. */
@@ -55,12 +45,8 @@ describe('changes while Redis is away', () => {
     stops.push(() => rm(directory, { recursive: true, force: true }));
     const onDisk = ['--dir', directory];
     const redis = await startServer(onDisk);
-    const ways = [await TcpRelay.start(redis.port), await TcpRelay.start(redis.port)] as const;
-    for (const way of ways) stops.push(() => way.stop());
-    const fleet = await startRedisFleet(ways.map((way) => ({ REDIS_URL: way.urlOf(redis.url) })));
-    stops.push(() => fleet.stop());
-    const [first, second] = fleet.replicas;
-    if (first === undefined || second === undefined) throw new Error('no replicas');
+    const twoWays = await startTwoWays(redis, { stops });
+    const { ways, urls } = twoWays;
     const direct = (server: RedisServer): Redis => {
       const client = new Redis(server.url);
       client.on('error', () => {});
@@ -69,9 +55,9 @@ describe('changes while Redis is away', () => {
     };
     const saving = direct(redis);
     return {
-      ...{ fleet, ways, redis },
-      urls: [first.url, second.url],
-      admins: [new Admin(first.url), new Admin(second.url)],
+      ...twoWays,
+      redis,
+      admins: [new Admin(urls[0]), new Admin(urls[1])],
       save: async () => void (await saving.call('SAVE')),
       returnWithSaved: async (look) => {
         const server = await startServer(onDisk);
@@ -81,21 +67,6 @@ describe('changes while Redis is away', () => {
         return client;
       },
     };
-  }
-
-  /** Keys that both replicas know, each bound to its own plan. */
-  async function makeKeys<const Name extends string>(
-    names: readonly Name[],
-  ): Promise<Readonly<Record<Name, Key>>> {
-    const { fleet, urls } = world;
-    const keys: Partial<Record<Name, Key>> = {};
-    for (const name of names) {
-      await fleet.admin.makePlan(name, WINDOW_LIMIT, 'day');
-      const key = await fleet.admin.makeKey(name, name);
-      for (const url of urls) await until(async () => (await statusOf(url, key.secret)) === 200);
-      keys[name] = key;
-    }
-    return keys as Record<Name, Key>;
   }
 
   function expectDeferred({ status, headers }: Managed): void {
@@ -118,13 +89,13 @@ describe('changes while Redis is away', () => {
 
   it('hold on every replica, and still after Redis returned with older data', async () => {
     const { fleet, redis, admins, urls } = world;
-    const keys = await makeKeys(['deleted', 'disabled', 'rotated', 'twice', 'limited', 'kept']);
+    const keys = await world.makeKeys(['deleted', 'disabled', 'rotated', 'twice', 'limited', 'kept']);
     await world.save();
     redis.kill('SIGKILL');
     await untilDegraded(fleet.replicas, keys.kept.secret, true);
 
     const [admin, other] = admins;
-    const path = (key: Key) => `/consumer-api-key/${key.id}`;
+    const path = (key: FleetKey) => `/consumer-api-key/${key.id}`;
     expectDeferred(await admin.call('DELETE', path(keys.deleted)));
     expectDeferred(await other.call('PATCH', path(keys.disabled), { enabled: false }));
     const rotated = await admin.call('POST', `${path(keys.rotated)}/rotate`, { graceSeconds: 0 });
@@ -171,9 +142,9 @@ describe('changes while Redis is away', () => {
   it('hold whichever way they are made, and still after Redis returned empty', async () => {
     const { fleet, redis, admins, urls } = world;
     const [admin, other] = admins;
-    const keys = await makeKeys(['graced', 'given-up', 'taken-over', 'replaced', 'kept']);
-    const path = (key: Key) => `/consumer-api-key/${key.id}`;
-    const rotate = async (key: Key, graceSeconds: number) => {
+    const keys = await world.makeKeys(['graced', 'given-up', 'taken-over', 'replaced', 'kept']);
+    const path = (key: FleetKey) => `/consumer-api-key/${key.id}`;
+    const rotate = async (key: FleetKey, graceSeconds: number) => {
       const rotated = await admin.call('POST', `${path(key)}/rotate`, { graceSeconds });
       return { ...rotated, secret: String(rotated.body.secret) };
     };
@@ -184,7 +155,7 @@ describe('changes while Redis is away', () => {
     const { body: applied } = await admin.call(
       'POST',
       '/tollgate/config/apply',
-      configOf(WINDOW_LIMIT, ['declared', 'pruned']),
+      configOf(ROOMY_LIMIT, ['declared', 'pruned']),
     );
     const secretOf = (name: string): string =>
       applied.secrets.find(({ externalId }: { externalId: string }) => externalId === name).secret;
@@ -234,7 +205,7 @@ describe('changes while Redis is away', () => {
 
   it('are published by a replica that can reach Redis when the one that made them can not', async () => {
     const { ways, redis, admins } = world;
-    const { deleted } = await makeKeys(['deleted']);
+    const { deleted } = await world.makeKeys(['deleted']);
     ways[0].silence();
     expectDeferred(await admins[0].call('DELETE', `/consumer-api-key/${deleted.id}`));
     const direct = new Redis(redis.url);
@@ -245,7 +216,7 @@ describe('changes while Redis is away', () => {
 
   it('are known to a replica that slept through them before its first response', async () => {
     const { fleet, redis, admins, urls } = world;
-    const { deleted, kept } = await makeKeys(['deleted', 'kept']);
+    const { deleted, kept } = await world.makeKeys(['deleted', 'kept']);
     redis.kill('SIGKILL');
     await untilDegraded(fleet.replicas, kept.secret, true);
     const [, sleeper] = fleet.replicas;

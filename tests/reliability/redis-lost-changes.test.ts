@@ -8,21 +8,8 @@ import { statusOf } from '../support/burst.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
-import { ask, type RedisFleet, startRedisFleet } from './support/redis-fleet.ts';
-
-const WINDOW_LIMIT = 1_000_000;
-
-interface Key {
-  readonly id: string;
-  readonly secret: string;
-}
-
-/** Two replicas, each with its own way to Redis, and what a test has to stop. */
-interface World {
-  readonly fleet: RedisFleet;
-  readonly ways: readonly [TcpRelay, TcpRelay];
-  readonly urls: readonly [string, string];
-}
+import { ask } from './support/redis-fleet.ts';
+import { type FleetKey, startTwoWays, type TwoWays } from './support/two-ways.ts';
 
 describe('changes that Redis loses', () => {
   let stops: (() => Promise<unknown>)[];
@@ -43,36 +30,9 @@ describe('changes that Redis loses', () => {
     return server;
   }
 
-  async function startRelay(port: number): Promise<TcpRelay> {
-    const relay = await TcpRelay.start(port, { onSent: (bytes) => onSent(bytes) });
-    stops.push(() => relay.stop());
-    return relay;
-  }
-
-  async function startWorld(master: RedisServer): Promise<World> {
-    const ways = [await startRelay(master.port), await startRelay(master.port)] as const;
-    const fleet = await startRedisFleet(
-      ways.map((way) => ({ REDIS_URL: way.urlOf(master.url), REDIS_TIMEOUT_MS: '2000' })),
-    );
-    stops.push(() => fleet.stop());
-    const [first, second] = fleet.replicas;
-    if (first === undefined || second === undefined) throw new Error('no replicas');
-    return { fleet, ways, urls: [first.url, second.url] };
-  }
-
-  /** A key that both replicas know, bound to its own plan. */
-  async function makeKeys<const Name extends string>(
-    { fleet, urls }: World,
-    names: readonly Name[],
-  ): Promise<Readonly<Record<Name, Key>>> {
-    const keys: Partial<Record<Name, Key>> = {};
-    for (const name of names) {
-      await fleet.admin.makePlan(name, WINDOW_LIMIT, 'day');
-      const key = await fleet.admin.makeKey(name, name);
-      for (const url of urls) expect(await statusOf(url, key.secret)).toBe(200);
-      keys[name] = key;
-    }
-    return keys as Record<Name, Key>;
+  async function startWorld(master: RedisServer): Promise<TwoWays> {
+    const settings = { REDIS_TIMEOUT_MS: '2000' };
+    return startTwoWays(master, { stops, settings, onSent: (bytes) => onSent(bytes) });
   }
 
   /** A standby of the master that no write reaches any more. */
@@ -82,7 +42,8 @@ describe('changes that Redis loses', () => {
     readonly promote: () => Promise<void>;
   }> {
     const standby = await startServer();
-    const replication = await startRelay(master.port);
+    const replication = await TcpRelay.start(master.port);
+    stops.push(() => replication.stop());
     const [direct, toMaster] = [new Redis(standby.url), new Redis(master.url)];
     direct.on('error', () => {});
     toMaster.on('error', () => {});
@@ -100,7 +61,7 @@ describe('changes that Redis loses', () => {
     };
   }
 
-  async function openWebSocket(url: string, { secret }: Key): Promise<RawPeer> {
+  async function openWebSocket(url: string, { secret }: FleetKey): Promise<RawPeer> {
     const peer = await RawPeer.connect(Number(new URL(url).port));
     peer.send(
       `GET / HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${secret}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
@@ -113,7 +74,7 @@ describe('changes that Redis loses', () => {
     const master = await startServer();
     const { standby, fallBehind, promote } = await startStandbyThatFallsBehind(master);
     const world = await startWorld(master);
-    const { deleted, kept } = await makeKeys(world, ['deleted', 'kept']);
+    const { deleted, kept } = await world.makeKeys(['deleted', 'kept']);
     const { fleet, ways, urls } = world;
     await fallBehind();
 
@@ -143,7 +104,7 @@ describe('changes that Redis loses', () => {
     const master = await startServer();
     const { standby, fallBehind, promote } = await startStandbyThatFallsBehind(master);
     const world = await startWorld(master);
-    const keys = await makeKeys(world, ['deleted', 'disabled', 'lowered', 'connected', 'kept']);
+    const keys = await world.makeKeys(['deleted', 'disabled', 'lowered', 'connected', 'kept']);
     const { deleted, disabled, lowered, connected, kept } = keys;
     const { fleet, ways, urls } = world;
     const [here, there] = urls;
@@ -184,7 +145,7 @@ describe('changes that Redis loses', () => {
     const args = ['--dir', directory, '--dbfilename', 'dump.rdb'];
     const server = await startServer(args);
     const world = await startWorld(server);
-    const { deleted, disabled, kept } = await makeKeys(world, ['deleted', 'disabled', 'kept']);
+    const { deleted, disabled, kept } = await world.makeKeys(['deleted', 'disabled', 'kept']);
     const { fleet, urls } = world;
     const direct = new Redis(server.url);
     await direct.save();

@@ -1,7 +1,4 @@
-import { LineChart } from 'echarts/charts';
-import { GridComponent, LegendComponent, TitleComponent } from 'echarts/components';
-import { init, use } from 'echarts/core';
-import { SVGRenderer } from 'echarts/renderers';
+import { lineChart } from '../support/line-chart.ts';
 import { type Outcome, POLICIES, simulate } from './simulate.ts';
 import type { PolicyName, Scenario } from './world.ts';
 
@@ -20,8 +17,6 @@ const COLOURS: Readonly<Record<PolicyName, string>> = {
 const NAMES = Object.keys(POLICIES) as readonly PolicyName[];
 const SEEDS = [1, 2, 3];
 const SKEWS = [1 / 3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1];
-/** Readable on white and on black. */
-const GREY = '#808890';
 
 const USUAL: Omit<Scenario, 'demand' | 'skew'> = { limit: 6000, windowMs: 60_000, movesAfter: 1 };
 /** Less than the limit, so that each rejection is a wrong one, and more. */
@@ -48,43 +43,17 @@ const PLOTS = {
 
 /** The plots, by their names, as SVG. */
 export function plots(): Readonly<Record<string, string>> {
-  use([LineChart, GridComponent, LegendComponent, TitleComponent, SVGRenderer]);
+  const xs = SKEWS.map((skew) => Math.round(100 * skew));
   return Object.fromEntries(
     Object.entries(PLOTS).map(([name, { title, demand, of }]) => {
-      const series = NAMES.map((policy) => ({
-        policy,
-        values: SKEWS.map((skew) => of(meanOutcome({ ...USUAL, demand, skew }, policy))),
-      }));
-      return [name, lineChart(title, series)];
+      const lines = NAMES.map((policy) => {
+        const values = SKEWS.map((skew) => of(meanOutcome({ ...USUAL, demand, skew }, policy)));
+        const data = values.map((value) => Number(value.toFixed(3)));
+        return { name: TITLES[policy], color: COLOURS[policy], data };
+      });
+      return [name, lineChart({ title, xName: 'requests in the busiest region, %', xs, lines })];
     }),
   );
-}
-
-function lineChart(
-  title: string,
-  series: readonly { readonly policy: PolicyName; readonly values: readonly number[] }[],
-): string {
-  const chart = init(null, null, { renderer: 'svg', ssr: true, width: 640, height: 320 });
-  const axis = { axisLabel: { color: GREY }, nameTextStyle: { color: GREY } };
-  chart.setOption({
-    animation: false,
-    title: { text: title, left: 12, top: 8, textStyle: { fontSize: 14, color: GREY } },
-    legend: { top: 34, left: 12, itemHeight: 10, textStyle: { color: GREY } },
-    grid: { left: 60, right: 30, top: 70, bottom: 50 },
-    xAxis: {
-      ...{ ...axis, type: 'category', nameLocation: 'middle', nameGap: 30 },
-      name: 'requests in the busiest region, %',
-      data: SKEWS.map((skew) => Math.round(100 * skew)),
-    },
-    yAxis: { ...axis, type: 'value', splitLine: { lineStyle: { color: GREY, opacity: 0.3 } } },
-    series: series.map(({ policy, values }) => ({
-      ...{ type: 'line', name: TITLES[policy], color: COLOURS[policy] },
-      data: values.map((value) => Number(value.toFixed(3))),
-    })),
-  });
-  const svg = chart.renderToSVGString();
-  chart.dispose();
-  return svg;
 }
 
 /** The tables, as Markdown. */

@@ -1,9 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { LineChart } from 'echarts/charts';
-import { GridComponent, LegendComponent, TitleComponent } from 'echarts/components';
-import { init, use } from 'echarts/core';
-import { SVGRenderer } from 'echarts/renderers';
+import { lineChart } from '../../support/line-chart.ts';
 import type { Machine } from '../report/machine.ts';
 import { decimal, table } from '../report/table.ts';
 import type { Plot, RowResult, ScaleConstants, ScaleRow, Verdict } from './row.ts';
@@ -11,8 +8,6 @@ import type { ScaleSize } from './scale-world.ts';
 
 const DOCS = resolve(import.meta.dirname, '../../../docs');
 const COLOURS = ['#2f81f7', '#d97706'];
-/** Readable on white and on black. */
-const GREY = '#808890';
 
 /** When and where a row was measured. */
 export interface Occasion {
@@ -56,25 +51,11 @@ export function withRow(page: string, name: string, text: string): string {
   return page.replace(place, (_, begin: string, end: string) => `${begin}\n${text}\n\n${end}`);
 }
 
-/** A line chart as SVG, readable on a light and on a dark page. */
 export function svgOf({ title, xName, xs, lines }: Plot): string {
-  use([LineChart, GridComponent, LegendComponent, TitleComponent, SVGRenderer]);
-  const chart = init(null, null, { renderer: 'svg', ssr: true, width: 640, height: 320 });
-  const axis = { axisLabel: { color: GREY }, nameTextStyle: { color: GREY } };
-  chart.setOption({
-    animation: false,
-    title: { text: title, left: 12, top: 8, textStyle: { fontSize: 14, color: GREY } },
-    legend: { top: 34, left: 12, itemHeight: 10, textStyle: { color: GREY } },
-    grid: { left: 60, right: 30, top: 70, bottom: 50 },
-    xAxis: { ...axis, type: 'category', name: xName, nameLocation: 'middle', nameGap: 30, data: [...xs] },
-    yAxis: { ...axis, type: 'value', splitLine: { lineStyle: { color: GREY, opacity: 0.3 } } },
-    series: Object.entries(lines).map(([name, data], index) => ({
-      ...{ type: 'line', name, data: [...data], color: COLOURS[index % COLOURS.length] },
-    })),
-  });
-  const svg = chart.renderToSVGString();
-  chart.dispose();
-  return svg;
+  const coloured = Object.entries(lines).map(([name, data], index) => ({
+    ...{ name, data, color: COLOURS[index % COLOURS.length] ?? '' },
+  }));
+  return lineChart({ title, xName, xs, lines: coloured });
 }
 
 /** Puts a row into `docs/scale.md`, its plots beside it and its constants into `docs/scale.json`. */
