@@ -1,15 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { startPostgresServer } from '../../support/postgres-server.ts';
-import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
+import type { RedisServer } from '../../support/redis-server.ts';
 import { MAIN_CASE } from '../cases.ts';
 import { CONNECTIONS, type LoadResult, runWrk } from '../load/run-load.ts';
-import { type BenchBackend, startBackend } from '../setup/backend.ts';
+import type { BenchBackend } from '../setup/backend.ts';
 import { keysFile } from '../setup/candidate.ts';
-import { findCores, moveTo } from '../setup/cores.ts';
 import type { Programs } from '../setup/programs.ts';
+import { startSurroundings } from '../setup/surroundings.ts';
 import { startTollgate, type TollgateCandidate } from '../setup/tollgate.ts';
 import { importKeys, makePlans, secretOf } from './scale-keys.ts';
 import { zipfKeys } from './zipf.ts';
@@ -74,19 +72,10 @@ export async function startScaleWorld(
     for (const end of stops.splice(0).toReversed()) await end();
   };
   try {
-    const cores = findCores();
-    await moveTo(cores.others, [process.pid], programs.taskset);
-    const directory = await mkdtemp(join(tmpdir(), 'tollgate-scale-'));
-    stops.push(() => rm(directory, { recursive: true, force: true }));
-    const redis = await startRedisServer();
-    stops.push(redis.stop);
-    const { url: postgresUrl, stop: stopPostgres } = await startPostgresServer();
-    stops.push(stopPostgres);
+    const { directory, redis, postgresUrl, backend } = await startSurroundings(programs, { stops });
     const postgres = new Client({ connectionString: postgresUrl });
     await postgres.connect();
     stops.push(() => postgres.end());
-    const backend = await startBackend(programs, cores.others, directory);
-    stops.push(backend.stop);
     const common = { programs, backendPort: backend.port, redisPort: redis.port, databaseUrl: postgresUrl };
     const replica = { ...common, name: 'tollgate', redisDatabase: 0 } as const;
     const startReplica: ScaleWorld['startReplica'] = (settings = {}, nodeArguments = []) =>

@@ -1,17 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
-import { startPostgresServer } from '../../support/postgres-server.ts';
-import { startRedisServer } from '../../support/redis-server.ts';
 import type { BenchOptions } from '../options.ts';
-import { type BenchBackend, startBackend } from './backend.ts';
+import type { BenchBackend } from './backend.ts';
 import type { Candidate } from './candidate.ts';
-import { type Cores, findCores, moveTo } from './cores.ts';
+import type { Cores } from './cores.ts';
 import { startEnvoy } from './envoy.ts';
 import { type BenchKeys, makeKeys } from './keys.ts';
 import type { Programs } from './programs.ts';
+import { startSurroundings } from './surroundings.ts';
 import {
   startTollgate,
   type TollgateCandidate,
@@ -52,34 +48,25 @@ export async function startWorld(
     for (const end of stops.splice(0).toReversed()) await end();
   };
   try {
-    const cores = findCores();
-    // Children inherit the cores of the bench, which stays off the candidates' one.
-    await moveTo(cores.others, [process.pid], programs.taskset);
-    const directory = await mkdtemp(join(tmpdir(), 'tollgate-bench-'));
-    stops.push(() => rm(directory, { recursive: true, force: true }));
-    const redis = await startRedisServer(['--hz', '1']);
-    stops.push(redis.stop);
+    const around = await startSurroundings(programs, { stops, redisArguments: ['--hz', '1'] });
+    const { cores, directory, redis, postgresUrl, backend } = around;
     await loadScript(redis.port);
-    const postgres = await startPostgresServer();
-    stops.push(postgres.stop);
-    const backend = await startBackend(programs, cores.others, directory);
-    stops.push(backend.stop);
 
     const common = { programs, backendPort: backend.port, redisPort: redis.port };
-    const first = { ...common, name: 'tollgate', redisDatabase: 1, databaseUrl: postgres.url } as const;
+    const first = { ...common, name: 'tollgate', redisDatabase: 1, databaseUrl: postgresUrl } as const;
     // The version before can't be asked to work on the records of this one, but this one upgrades its records.
     const keys = await makeKeysOnce({ ...first, ...(against !== undefined && { repository: against }) });
     const again = {
       ...({ ...common, name: 'tollgate-again', redisDatabase: 2 } as const),
-      databaseUrl: await copyDatabase(postgres.url, 'again'),
+      databaseUrl: await copyDatabase(postgresUrl, 'again'),
     };
     const unwatched = {
       ...({ ...common, name: 'tollgate-unwatched', redisDatabase: 4 } as const),
-      ...{ databaseUrl: await copyDatabase(postgres.url, 'unwatched'), settings: { EVENTS_THRESHOLDS: '' } },
+      ...{ databaseUrl: await copyDatabase(postgresUrl, 'unwatched'), settings: { EVENTS_THRESHOLDS: '' } },
     };
     const before = against !== undefined && {
       ...({ ...common, name: 'tollgate-before', redisDatabase: 3, repository: against } as const),
-      databaseUrl: await copyDatabase(postgres.url, 'before'),
+      databaseUrl: await copyDatabase(postgresUrl, 'before'),
     };
     const yardsticks = { ...common, keys: keys.all, directory };
     const candidates: Candidate[] = [];
