@@ -201,6 +201,15 @@ describe.each([
     expect((await find('old'))?.tags).toEqual(['x']);
   });
 
+  it('writes nothing about records that are as they were applied', async () => {
+    const { plan, key, apply } = newOwner();
+    const wanted = { plans: [plan(10)], keys: [key('a')] };
+    await apply(wanted);
+    expect((await apply(wanted))?.difference).toMatchObject({
+      ...{ plans: [], keys: [], notedPlans: [], notedKeys: [] },
+    });
+  });
+
   it('is not applied again unless it has changed, where that is wanted', async () => {
     const { key, apply, find } = newOwner();
     const wanted = { keys: [key('a')] };

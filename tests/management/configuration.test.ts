@@ -2,7 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { parse } from 'yaml';
-import { actDuring } from '../support/waiting-for-locks.ts';
+import { until } from '../support/until.ts';
+import { actDuring, waitingForLocks } from '../support/waiting-for-locks.ts';
 import { START_MS, startManagement, type TestManagement } from './start-management.ts';
 
 const EXPORT = '/tollgate/config';
@@ -205,6 +206,23 @@ describe('POST /tollgate/config/apply', () => {
     expect((await apply({ config, owner })).changes).toEqual([]);
     await find().expect(404);
     expect(await keyOf(id('app'))).toMatchObject({ consumerApiKeyId });
+  });
+
+  it('waits for imports before it locks keys, so that neither waits for the other', async () => {
+    const { owner, key, id } = newOwner();
+    await apply({ config: { keys: [key('old')] }, owner });
+    const secretHash = hashOf(randomBytes(24).toString('base64url'));
+    const config = { keys: [key('old', { tags: ['changed'] }), key('new', { secretHash })] };
+    const { db } = management.records;
+    const { applied, unlocked } = await db.transaction().execute(async (trx) => {
+      await sql`SELECT FROM secret_imports FOR UPDATE`.execute(trx);
+      const applying = apply({ config, owner });
+      await until(async () => (await waitingForLocks(db)) > 0);
+      const old = sql`SELECT FROM consumer_keys WHERE external_id = ${id('old')} FOR UPDATE SKIP LOCKED`;
+      return { applied: applying, unlocked: (await old.execute(trx)).rows.length };
+    });
+    await applied;
+    expect(unlocked).toBe(1);
   });
 
   it('is 409 for a secretHash of a secret that a key has, and names the key', async () => {

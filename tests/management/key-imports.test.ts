@@ -154,6 +154,15 @@ describe('POST /api-keys/find', () => {
     }
   });
 
+  it('finds a key by its previous secret until the grace period ends', async () => {
+    const { id, secret } = await management.createKey();
+    await post(`/consumer-api-key/${id}/rotate`, { graceSeconds: 60 }).expect(200);
+    const { body } = await post(FIND, { secret }).expect(200);
+    expect(body).toMatchObject({ consumerApiKeyId: id, matchedSecret: 'previous' });
+    management.clock.advance(61_000);
+    await post(FIND, { secret }).expect(404);
+  });
+
   it('reads no secret from a query', async () => {
     const { secret } = await management.createKey();
     await management.send('post', `${FIND}?secret=${secret}`, {}).expect(400);

@@ -168,6 +168,7 @@ export const AREAS: readonly Area[] = [
       'tests/desired-state',
       'tests/management/key-imports',
       'tests/management/configuration.test',
+      'tests/management/configured-webhooks',
       'tests/contracts/secret-repository',
     ],
     aim: MOST,
