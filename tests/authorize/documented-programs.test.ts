@@ -11,7 +11,7 @@ import type { RunningGateway } from '../support/gateway.ts';
 import { pythonEnvironment } from '../support/python-environment.ts';
 
 const run = promisify(execFile);
-const HTTPX = '0.28.1';
+const HTTPX = 'httpx==0.28.1';
 /** Go compiles the first time. */
 const DEADLINE_MS = 300_000;
 
@@ -36,7 +36,7 @@ const LANGUAGES: readonly Language[] = [
   {
     language: 'python',
     file: 'verify.py',
-    command: async () => [join(await pythonEnvironment('httpx', HTTPX), 'python'), 'verify.py'],
+    command: async () => [join(await pythonEnvironment(HTTPX), 'python'), 'verify.py'],
   },
   {
     language: 'go',

@@ -32,7 +32,12 @@ const COSTS = {
       properties: {
         methods: listOf(TEXT),
         path: TEXT,
-        cost: { anyOf: [{ type: 'integer', minimum: 0 }, { const: 'response' }] },
+        cost: {
+          anyOf: [
+            { type: 'string', enum: ['response'] },
+            { type: 'integer', minimum: 0 },
+          ],
+        },
         reserve: { type: 'integer', minimum: 0 },
       },
     }),
