@@ -6,6 +6,9 @@ import type { Scope } from '../../../src/console/api/api-context.tsx';
 import { useLive } from '../../../src/console/api/live.ts';
 import { ScriptedGateway, SignedIn } from './support/stage.tsx';
 
+/** Of `Polled`. */
+const POLL_MS = 10;
+
 const gateway = new ScriptedGateway();
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
@@ -31,13 +34,31 @@ function Keys() {
 
 /** Polls the gateway, and as often something that always responds. */
 function Polled({ onPoll }: { readonly onPoll: () => void }) {
-  useLive(['polled'], (client, signal) => client.GET('/rate-limit', { signal }), { pollMs: 10 });
+  useLive(['polled'], (client, signal) => client.GET('/rate-limit', { signal }), { pollMs: POLL_MS });
   const respond = async () => {
     onPoll();
     return { data: {}, response: new Response() };
   };
-  useLive(['also'], respond, { pollMs: 10 });
+  useLive(['also'], respond, { pollMs: POLL_MS });
   return null;
+}
+
+function setVisibility(state: 'hidden' | 'visible'): void {
+  Object.defineProperty(document, 'visibilityState', { configurable: true, value: state });
+  document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
+}
+
+/** Resolves after this many times the period of `Polled`, by a timer of the same kind. */
+function pollPeriods(count: number): Promise<void> {
+  return new Promise((resolve) => {
+    let left = count;
+    const timer = setInterval(() => {
+      left -= 1;
+      if (left > 0) return;
+      clearInterval(timer);
+      resolve();
+    }, POLL_MS);
+  });
 }
 
 function show(scopes: readonly Scope[] = ['keys:read']) {
@@ -86,6 +107,26 @@ describe('live data', () => {
     onPoll.mockClear();
     await waitFor(() => expect(onPoll.mock.calls.length).toBeGreaterThan(10));
     expect(gateway.requests).toHaveLength(before + 1);
+  });
+
+  it('is not polled while the page is hidden, and again once it is seen', async () => {
+    gateway.reply(200, { rateLimits: [] });
+    const onPoll = jest.fn();
+    render(
+      <SignedIn url={gateway.url} scopes={[]}>
+        <Polled onPoll={onPoll} />
+      </SignedIn>,
+    );
+    await waitFor(() => expect(onPoll.mock.calls.length).toBeGreaterThan(3));
+    setVisibility('hidden');
+    onPoll.mockClear();
+    const requests = gateway.requests.length;
+    await pollPeriods(30);
+    expect(onPoll).not.toHaveBeenCalled();
+    // One may have been on its way.
+    expect(gateway.requests.length).toBeLessThanOrEqual(requests + 1);
+    setVisibility('visible');
+    await waitFor(() => expect(onPoll.mock.calls.length).toBeGreaterThan(3));
   });
 
   it('is not asked for without the scope', () => {
