@@ -2,25 +2,15 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import type { ReceivedRequest } from './event-faults.ts';
 
 /** How a receiver treats its requests. */
 export type ReceiverMood = 'well' | 'rejecting' | 'hanging' | 'resetting';
 
-/** What the oracle reads of an event. */
-export interface ReceivedEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly subject: string;
-  // biome-ignore lint/suspicious/noExplicitAny: it differs by type
-  readonly data: any;
-}
-
 /** A receiver of webhooks that can be made to fail. */
 export class ChaosReceiver {
-  /** The events of each delivery that was accepted, by `webhook-id`. */
-  readonly accepted = new Map<string, readonly ReceivedEvent[]>();
   /** Requests, with those that were sent again. */
-  requests = 0;
+  readonly received: ReceivedRequest[] = [];
   #mood: ReceiverMood = 'well';
   readonly #hanging = new Set<ServerResponse>();
   readonly #server = createServer(async (req, res) => {
@@ -30,13 +20,11 @@ export class ChaosReceiver {
     }
     const body = await text(req).catch(() => undefined);
     if (body === undefined) return;
-    this.requests += 1;
+    const isAccepted = this.#mood === 'well';
+    this.received.push({ webhookId: String(req.headers['webhook-id']), body, isAccepted });
     if (this.#mood === 'hanging') this.#hanging.add(res);
     else if (this.#mood === 'rejecting') res.writeHead(500).end();
-    else {
-      this.accepted.set(String(req.headers['webhook-id']), [JSON.parse(body)].flat());
-      res.writeHead(204).end();
-    }
+    else res.writeHead(204).end();
   });
 
   static async start(): Promise<ChaosReceiver> {
@@ -48,10 +36,6 @@ export class ChaosReceiver {
 
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/in`;
-  }
-
-  get events(): readonly ReceivedEvent[] {
-    return [...this.accepted.values()].flat();
   }
 
   setMood(mood: ReceiverMood): void {

@@ -41,15 +41,33 @@ export async function usageOverTime(db: RecordsDatabase): Promise<ReadonlyMap<st
   );
 }
 
-/** The sums over events of usage, each id counted once. Throws if the customers of an event have other sums than its key. */
-export function usageInEvents(events: readonly UsageEvent[]): ReadonlyMap<string, UsageSum> {
-  for (const { id, data } of events) {
-    if (!isDeepStrictEqual(sumOf(data.byCustomer), sumOf([data])))
-      throw new Error(`the customers of ${id} are not those of its key: ${JSON.stringify(data)}`);
-  }
+function hasOtherCustomers({ data }: UsageEvent): boolean {
+  return !isDeepStrictEqual(sumOf(data.byCustomer), sumOf([data]));
+}
+
+/** The sums over events of usage, each id counted once. */
+function sumsByKey(events: readonly UsageEvent[]): ReadonlyMap<string, UsageSum> {
   const once = new Map(events.map((event) => [event.id, event.data]));
   const byKey = Map.groupBy(once.values(), ({ consumerApiKeyId }) => consumerApiKeyId);
   return new Map([...byKey].map(([keyId, data]) => [keyId, sumOf(data)]));
+}
+
+/** The keys whose events do not add up to their usage, or have other customers than their sums say; with how they differ. */
+export function wrongUsage(
+  events: readonly UsageEvent[],
+  counted: ReadonlyMap<string, UsageSum>,
+): readonly string[] {
+  const split = events.filter(hasOtherCustomers);
+  const heard = sumsByKey(events);
+  const keyIds = [...new Set([...heard.keys(), ...counted.keys()])];
+  return [
+    ...split.map(
+      ({ id, data }) => `${data.consumerApiKeyId} has customers in ${id} that differ from its sums`,
+    ),
+    ...keyIds
+      .filter((id) => !isDeepStrictEqual(heard.get(id), counted.get(id)))
+      .map((id) => `${id} ${JSON.stringify(heard.get(id))} instead of ${JSON.stringify(counted.get(id))}`),
+  ];
 }
 
 /** What the oracle reads of an event of usage. */
