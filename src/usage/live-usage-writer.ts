@@ -144,26 +144,30 @@ export class LiveUsageWriter {
     this.#acknowledged.set(shard, { sequence, atMs: this.#options.clock.monotonicMs() });
   }
 
-  /** The store no longer knows whether it executed the write. If that is possible, the history knows. */
+  /**
+   * The store can't tell whether it executed the write. If that is possible, the history knows. A write that was not executed is sent once
+   * more as a new one: only if the store then lacks the write before it, it has lost acknowledged usage.
+   */
   async #recover(write: UsageWrite, mayBeWritten: boolean): Promise<void> {
     const { history } = this.#options;
     this.#unsettled.set(write.shard, { write, mayBeWritten });
     try {
       const isCounted = mayBeWritten && (await history.hasWrite(write.shard, write.writer, write.sequence));
-      if (this.#wasRemembered(write)) this.#rollbacks += 1;
-      if (isCounted) this.#acknowledge(write);
-      // The next round writes it without the check of `previous`.
-      else
-        this.#unsettled.set(write.shard, { write: { ...write, previous: undefined }, mayBeWritten: false });
+      if (isCounted || !mayBeWritten) this.#noteRollback(write);
+      if (isCounted) return this.#acknowledge(write);
+      // Without the check of `previous` where the store is known to lack it.
+      const previous = mayBeWritten ? write.previous : undefined;
+      this.#unsettled.set(write.shard, { write: { ...write, previous }, mayBeWritten: false });
     } catch {
       // The history is unavailable too: the next round tries again.
     }
   }
 
-  /** Whether the store had a write of this writer to the shard that it should still know. */
-  #wasRemembered({ shard }: UsageWrite): boolean {
+  /** Counts a loss, if the store had a write of this writer to the shard that it should still know. */
+  #noteRollback({ shard }: UsageWrite): void {
     const last = this.#acknowledged.get(shard);
-    return last !== undefined && this.#options.clock.monotonicMs() - last.atMs < REMEMBERED_MS;
+    if (last !== undefined && this.#options.clock.monotonicMs() - last.atMs < REMEMBERED_MS)
+      this.#rollbacks += 1;
   }
 
   /** One line when the store becomes unavailable, one when it is back. */
