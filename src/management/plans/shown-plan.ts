@@ -34,8 +34,8 @@ const COSTS = {
         path: TEXT,
         cost: {
           anyOf: [
-            { type: 'string', enum: ['response'] },
             { type: 'integer', minimum: 0 },
+            { type: 'string', enum: ['response'] },
           ],
         },
         reserve: { type: 'integer', minimum: 0 },
