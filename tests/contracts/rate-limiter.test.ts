@@ -193,8 +193,13 @@ describe.each(Object.keys(LIMITER_STORES))('a rate limiter that counts %s', (nam
   it('opens no window for a request that is free or limited', async () => {
     const keyId = newKeyId();
     const limits = [quota(10, 'hour'), quota(2, 'day', { id: 'day' })];
-    await decide(limiter, subject(keyId, { limits, cost: 0 }));
-    await decide(limiter, subject(keyId, { limits, cost: 3 }));
+    // Copies that are no longer fresh once the first one has installed the version.
+    for (const [cost, fresh] of [
+      [0, true],
+      [0, false],
+      [3, false],
+    ] as const)
+      await decide(limiter, subject(keyId, { limits, cost, fresh }));
     const { counters } = await store.counters.read({ keyId, limits, customerId: '' });
     expect(counters.map(({ resetAtMs }) => resetAtMs)).toEqual([null, null]);
   });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { InvalidApiKey, TollgateError } from '../../src/errors.ts';
+import { InvalidApiKey, KeyDisabled, StoreUnavailable, TollgateError } from '../../src/errors.ts';
 import { KeyEntry } from '../../src/keys/cache/key-entry.ts';
 import type { Exchange } from '../../src/proxy/exchange.ts';
-import { type AuthenticateOptions, authenticate } from '../../src/proxy/steps/authenticate.ts';
+import { type AuthenticateOptions, authenticate, CurrentKey } from '../../src/proxy/steps/authenticate.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const SNAPSHOT = {
@@ -10,35 +10,65 @@ const SNAPSHOT = {
   ...{ plan: null, secretVersion: 0, previousSecret: null },
 };
 
-function copyOf(): KeyEntry {
-  const entry = KeyEntry.of(SNAPSHOT, { secretVersion: 0, digest: 'a' }, 0);
+function copyOf(changes: Partial<typeof SNAPSHOT> = {}): KeyEntry {
+  const entry = KeyEntry.of({ ...SNAPSHOT, ...changes }, { secretVersion: 0, digest: 'a' }, 0);
   if (entry === undefined) throw new Error('the key has another secret');
   return entry;
 }
 
-/** A request whose key is cached as `cached`, and what became of it. */
-function play({ cached, failure }: { readonly cached?: KeyEntry; readonly failure?: TollgateError }) {
+interface Play {
+  readonly cached?: KeyEntry;
+  readonly isUnchecked?: boolean;
+  /** What a look-up by the secret finds, and whether it was read for this request. */
+  readonly stored?: { readonly entry: KeyEntry; readonly fresh: boolean };
+  /** What reading the cached key again gives. */
+  readonly reloaded?: KeyEntry | Error;
+  /** What the limiter says of each copy that it is asked about. */
+  readonly decisions?: readonly ('stale' | 'unavailable')[];
+  /** Whether the step that counts finds the copy stale. */
+  readonly isStaleInLimit?: boolean;
+  readonly failure?: TollgateError;
+}
+
+/** A request with a key, and what became of it. */
+function play(given: Play) {
+  const { cached, isUnchecked = false, stored, reloaded, decisions = [], isStaleInLimit, failure } = given;
   const seen: string[] = [];
+  const left = [...decisions];
   const exchange = {
     req: { headers: { authorization: 'Bearer secret' } },
     head: { path: '/' },
     startedAtMs: 0,
     reloads: 0,
-    next: () => seen.push(`goes on with ${exchange.entry?.snapshot.keyId}`),
+    next: () => goOn(),
     reject: ({ code }: TollgateError) => seen.push(code),
   } as unknown as Exchange;
   const options = {
     keys: {
       find: () => cached,
-      isUnchecked: () => true,
+      isUnchecked: () => isUnchecked,
       confirm: (entry: KeyEntry, confirmed: (entry: KeyEntry, fresh: boolean) => void) => {
         seen.push('confirmed');
         confirmed(entry, true);
       },
-      load: (_secret: string, _client: string, loaded: (error: null) => void) => loaded(null),
+      load: (
+        _secret: string,
+        _client: string,
+        loaded: (error: null, entry: KeyEntry | undefined, fresh: boolean) => void,
+      ) => loaded(null, stored?.entry, stored?.fresh ?? false),
+      reload: (_entry: KeyEntry, read: (error: Error | null, entry?: KeyEntry) => void) => {
+        seen.push(`read again, with ${exchange.entry?.snapshot.keyId ?? 'no key'} meanwhile`);
+        if (reloaded instanceof Error) read(reloaded);
+        else read(null, reloaded);
+      },
+    },
+    limiter: {
+      decide: (_asked: unknown, decided: (decision: object) => void) =>
+        decided({ kind: left.shift(), cause: new Error('Redis is away') }),
     },
     failedCredentials: { clientOf: () => '', errorFor: (_req: unknown, fault: Error) => failure ?? fault },
     crossOrigin: {
+      followSetting: () => {},
       followAnyKey: (_exchange: unknown, followed: () => void) => {
         seen.push('origin looked up');
         followed();
@@ -46,18 +76,60 @@ function play({ cached, failure }: { readonly cached?: KeyEntry; readonly failur
     },
     clock: new ManualClock(0),
   } as unknown as AuthenticateOptions;
+  const goOn = () => {
+    const { entry } = exchange;
+    if (isStaleInLimit && exchange.reloads === 0 && entry)
+      new CurrentKey(options).reload(exchange, entry, goOn);
+    else seen.push(`goes on with ${entry?.snapshot.keyId}`);
+  };
   authenticate(options)(exchange);
   return seen;
 }
 
 describe('authentication', () => {
+  const disabled = copyOf({ enabled: false });
+  const again = 'read again, with no key meanwhile';
+
   it('goes on with a copy that was not checked for long once it is confirmed', () => {
-    expect(play({ cached: copyOf() })).toEqual(['confirmed', 'goes on with key']);
+    expect(play({ cached: copyOf(), isUnchecked: true })).toEqual(['confirmed', 'goes on with key']);
   });
 
   it('looks up the origin of a wrong key, but not for an address that guesses', () => {
     const { code } = new InvalidApiKey();
     expect(play({})).toEqual(['origin looked up', code]);
     expect(play({ failure: new TollgateError('too_many_requests', '') })).toEqual(['too_many_requests']);
+  });
+
+  it('believes a copy that was read for the request, but no older one, while Redis is away', () => {
+    const { code } = new KeyDisabled();
+    const unavailable = { decisions: ['unavailable'] } as const;
+    expect(play({ stored: { entry: disabled, fresh: true }, ...unavailable })).toEqual([code]);
+    expect(play({ stored: { entry: disabled, fresh: false }, ...unavailable })).toEqual([
+      'store_unavailable',
+    ]);
+    const decisions = ['stale', 'unavailable'] as const;
+    expect(play({ cached: disabled, reloaded: disabled, decisions })).toEqual([again, code]);
+  });
+
+  it('is of no key while a copy that was found stale is read again', () => {
+    const reread = play({ cached: copyOf(), reloaded: copyOf(), isStaleInLimit: true });
+    expect(reread).toEqual([again, 'goes on with key']);
+  });
+
+  it('looks up the secret when a stale copy is of a key that has it no more', () => {
+    const stored = { entry: copyOf({ keyId: 'other' }), fresh: true };
+    expect(play({ cached: disabled, decisions: ['stale'], stored })).toEqual([again, 'goes on with other']);
+  });
+
+  it('gives up a request whose copies are stale however often they are read', () => {
+    const decisions = ['stale', 'stale', 'stale'] as const;
+    const stale = play({ cached: disabled, reloaded: disabled, decisions });
+    expect(stale).toEqual([again, again, 'store_unavailable']);
+  });
+
+  it('rejects with 503 when a stale copy can not be read again', () => {
+    const reloaded = new StoreUnavailable('postgres', undefined);
+    const unread = play({ cached: disabled, reloaded, decisions: ['stale'] });
+    expect(unread).toEqual([again, 'store_unavailable']);
   });
 });
