@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
+import { readSettings } from '../../src/settings/settings.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedBlocks } from '../support/documented-commands.ts';
 import { readCompose } from './compose.ts';
@@ -28,6 +29,34 @@ describe('docker-compose.yml', () => {
     expect(await faultsOf(compose)).toEqual([]);
     const { gateway } = compose.services;
     expect(await faultsOf({ services: { gateway: { ...gateway, comand: [] } } })).not.toEqual([]);
+  });
+
+  it.each([
+    ['portal.md', { portal: 'on', portalName: 'Acme API' }],
+    ['sign-in.md', { oidcClientId: 'tollgate', rootTokenSignIn: 'off' }],
+  ])('takes the addition of docs/%s, with settings that the gateway accepts', async (page, expected) => {
+    const [block, ...others] = (await documentedBlocks(page)).filter(({ language }) => language === 'yaml');
+    expect(others).toEqual([]);
+    const addition = parse(block?.text ?? '');
+    const { services } = await readCompose();
+    const gateway = {
+      ...services.gateway,
+      ...addition.services.gateway,
+      environment: { ...services.gateway?.environment, ...addition.services.gateway.environment },
+    };
+    expect(await faultsOf({ ...addition, services: { ...services, gateway } })).toEqual([]);
+    const mounted = new Map([
+      ...Object.keys(addition.secrets ?? {}).map((name) => [`/run/secrets/${name}`, 'a secret'] as const),
+      ['/run/tollgate/secrets/ROOT_TOKEN', 'a-root-token-of-enough-characters'],
+      ['/run/tollgate/secrets/ENCRYPTION_KEY', Buffer.alloc(32, 7).toString('base64')],
+      ['/run/tollgate/secrets/DATABASE_URL', 'postgres://postgres:5432/tollgate'],
+    ]);
+    // What the gateway reads from mounted files, it has here from the environment.
+    const environment = Object.entries(gateway.environment).map(([name, value]) => {
+      const content = name.endsWith('_FILE') ? mounted.get(String(value)) : undefined;
+      return content === undefined ? [name, String(value)] : [name.replace(/_FILE$/, ''), content];
+    });
+    expect(readSettings(Object.fromEntries(environment))).toMatchObject(expected);
   });
 
   it('has monitoring and nginx in profiles, whose services need nothing of another one', async () => {
