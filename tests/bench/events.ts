@@ -1,27 +1,14 @@
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { BlockList } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { pino } from 'pino';
-import { AddressPolicy } from '../../src/events/delivery/address-policy.ts';
-import { Deliverer } from '../../src/events/delivery/deliverer.ts';
-import { DeliveryTask } from '../../src/events/delivery/delivery-task.ts';
-import { nameResolver } from '../../src/events/delivery/resolve-name.ts';
-import { DeliverySender } from '../../src/events/delivery/send-delivery.ts';
-import { TimedEvents } from '../../src/events/timed/timed-events.ts';
-import { WebhookService } from '../../src/events/webhook-service.ts';
-import { ROOT } from '../../src/permissions/principal.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { idMaker } from '../../src/platform/id-maker.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import { PostgresTimedEvents } from '../../src/storage/postgres/events/postgres-timed-events.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
-import { sampleChange } from '../support/sample-records.ts';
+import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
+import { freePort } from '../support/free-port.ts';
 import { positiveNumber, scriptCommand } from '../support/script-command.ts';
-import { TEST_VAULT } from '../support/test-vault.ts';
+import { taskWithWebhook, writeUsage } from './setup/usage-delivery.ts';
 import { withRecords } from './setup/with-records.ts';
 
 const script = scriptCommand(
@@ -29,11 +16,11 @@ const script = scriptCommand(
   'How long one replica takes to send the usage of an hour, an event for each key, in batches to a receiver in another process; the CPU time of the replica without Postgres and the receiver, and its memory.',
 )
   .argument('[keys]', 'keys that were used in the hour', positiveNumber(10_000_000), 100_000)
+  .option('--away', 'one delivery for each event, to a receiver that rejects connections until all are made')
   .parse();
 const keys: number = script.processedArgs[0];
+const { away: isAway = false }: { readonly away?: boolean } = script.opts();
 
-const HOUR_MS = 3_600_000;
-const ROWS_AT_ONCE = 50_000;
 const SAMPLE_MS = 250;
 const MEBIBYTE = 2 ** 20;
 
@@ -43,91 +30,104 @@ const say = (name: string, value: number, unit: string) =>
     `${name.padEnd(58)} ${value.toLocaleString('en', { maximumFractionDigits: 2 }).padStart(12)} ${unit}\n`,
   );
 
-const receiver = fork(join(import.meta.dirname, 'setup/count-events.ts'));
-const [{ port }] = (await once(receiver, 'message')) as [{ readonly port: number }];
 let received = 0;
 let requests = 0;
-receiver.on('message', ({ events }: { readonly events: number }) => {
-  received += events;
-  requests += 1;
-});
-try {
-  await withRecords(measure);
-} finally {
-  receiver.disconnect();
+let receiver: ChildProcess | undefined;
+
+async function startReceiver(port: number): Promise<void> {
+  receiver = fork(join(import.meta.dirname, 'setup/count-events.ts'), [String(port)]);
+  await once(receiver, 'message');
+  receiver.on('message', ({ events }: { readonly events: number }) => {
+    received += events;
+    requests += 1;
+  });
 }
 
 async function measure(records: Records): Promise<void> {
-  const task = await taskWithWebhook(records);
-  await fill(records);
-  const memory = { before: process.memoryUsage.rss(), most: 0 };
-  const cpu = process.cpuUsage();
-  const startedAtMs = performance.now();
+  const port = await freePort();
+  await startReceiver(port);
+  const task = await taskWithWebhook(records, { url: `http://127.0.0.1:${port}/in`, batch: true });
+  await writeUsage(records, keys);
+  const meter = new Meter();
   task.start();
-  while (received < keys) {
-    await wait(SAMPLE_MS);
-    memory.most = Math.max(memory.most, process.memoryUsage.rss());
-  }
-  const seconds = (performance.now() - startedAtMs) / 1000;
-  const { user, system } = process.cpuUsage(cpu);
-  await task.stop();
-  const cpuSeconds = (user + system) / 1e6;
+  await meter.sampleUntil(async () => received >= keys);
   say('events of usage', keys, 'events');
   say('requests', requests, 'requests');
-  say('from the first to the last', seconds, 's');
-  say('CPU time of the replica', cpuSeconds, 's');
-  say('share of a core', (cpuSeconds / seconds) * 100, '%');
-  say('CPU time of a million events', (cpuSeconds / keys) * 1e6, 's');
-  say('resident memory before', memory.before / MEBIBYTE, 'MiB');
-  say('resident memory at most', memory.most / MEBIBYTE, 'MiB');
+  meter.report('from the first to the last');
+  await task.stop();
 }
 
-/** What a replica has, without the rest of it. For it the hour is complete. */
-async function taskWithWebhook({
-  db,
-  webhooks: repository,
-  deliveries: queue,
-}: Records): Promise<DeliveryTask> {
-  const allowedNetworks = new BlockList();
-  allowedNetworks.addSubnet('127.0.0.0', 8, 'ipv4');
-  const policy = new AddressPolicy({ allowHttp: true, allowedNetworks }, nameResolver());
-  const common = { source: '/tollgate', vault: TEST_VAULT, clock: systemClock, random: systemRandom };
-  const service = new WebhookService({
-    ...common,
-    repository,
-    policy,
-    wake: () => {},
-    makeId: idMaker('whk_', common.clock, common.random),
-    makeDeliveryId: idMaker('dlv_', common.clock, common.random),
-  });
-  const url = `http://127.0.0.1:${port}/in`;
-  const fields = { url, events: ['tollgate.usage.hour'], onlyTags: [], externalId: null, description: '' };
-  const rest = { enabled: true, batch: true, headers: {} };
-  await service.create({ ...fields, ...rest }, ROOT, sampleChange({ atMs: systemClock.nowMs() }));
-  const log = pino({ level: 'warn' });
-  const sender = new DeliverySender(policy, systemClock);
-  return new DeliveryTask({
-    deliverer: new Deliverer({ ...common, queue, repository, sender, log }),
-    timed: new TimedEvents({
-      store: new PostgresTimedEvents(db),
-      usageCompleteUntilMs: async () => systemClock.nowMs() + HOUR_MS,
-      makeId: idMaker('', systemClock, systemRandom),
-    }),
-    log,
-    monotonicMs: () => systemClock.monotonicMs(),
-  });
+async function measureBacklog(records: Records): Promise<void> {
+  const { db } = records;
+  const port = await freePort();
+  const task = await taskWithWebhook(records, { url: `http://127.0.0.1:${port}/in`, batch: false });
+  await writeUsage(records, keys);
+  const filling = new Meter();
+  task.start();
+  await filling.sampleUntil(async () => (await countDeliveries(db)) === keys);
+  say('deliveries that wait', keys, 'deliveries');
+  filling.report('until all wait');
+  await sayTables(db);
+  const { rows } = await sql<{
+    attempts: string;
+  }>`SELECT sum(tries) AS attempts FROM webhook_deliveries`.execute(db);
+  say('attempts while the receiver was away', Number(rows[0]?.attempts), 'attempts');
+  await startReceiver(port);
+  // In place of up to 24 hours: all that failed is due.
+  await sql`UPDATE webhook_deliveries SET next_attempt_at = now() WHERE next_attempt_at > now()`.execute(db);
+  const draining = new Meter();
+  await draining.sampleUntil(async () => received >= keys);
+  draining.report('until all are delivered');
+  say('requests', requests, 'requests');
+  await sayTables(db);
+  await task.stop();
 }
 
-/** The usage of all keys in the present hour, as the flusher writes it. */
-async function fill({ db }: Records): Promise<void> {
-  const hour = new Date(Math.floor(systemClock.nowMs() / HOUR_MS) * HOUR_MS);
-  for (let from = 0; from < keys; from += ROWS_AT_ONCE) {
-    const to = Math.min(keys, from + ROWS_AT_ONCE) - 1;
-    await sql`
-      INSERT INTO usage_unsent (hour, key_id, requests, successful, rate_limited, units, bytes_in, bytes_out)
-      SELECT ${hour}, 'key_' || lpad((number * 7919 % ${keys}::bigint)::text, 26, '0'), 1200, 1180, 5, 3585, 48000, 2400000
-      FROM generate_series(${from}::bigint, ${to}::bigint) AS number ON CONFLICT DO NOTHING`.execute(db);
+async function countDeliveries(db: RecordsDatabase): Promise<number> {
+  const { rows } = await sql<{
+    count: number;
+  }>`SELECT count(*)::int AS count FROM webhook_deliveries`.execute(db);
+  return rows[0]?.count ?? 0;
+}
+
+async function sayTables(db: RecordsDatabase): Promise<void> {
+  for (const table of ['webhook_deliveries', 'events']) {
+    const { rows } = await sql<{ bytes: string }>`SELECT pg_total_relation_size(${table}) AS bytes`.execute(
+      db,
+    );
+    say(`table ${table}, with its indexes`, Number(rows[0]?.bytes) / MEBIBYTE, 'MiB');
   }
-  const { rows } = await sql<{ filled: string }>`SELECT count(*) AS filled FROM usage_unsent`.execute(db);
-  if (Number(rows[0]?.filled) !== keys) throw new Error('the number of keys must have no divisor 7919');
+}
+
+/** Measures this process, from its construction on. */
+class Meter {
+  readonly #beforeBytes = process.memoryUsage.rss();
+  readonly #cpu = process.cpuUsage();
+  readonly #startedAtMs = performance.now();
+  #mostBytes = 0;
+
+  async sampleUntil(isOver: () => Promise<boolean>): Promise<void> {
+    while (!(await isOver())) {
+      await wait(SAMPLE_MS);
+      this.#mostBytes = Math.max(this.#mostBytes, process.memoryUsage.rss());
+    }
+  }
+
+  report(what: string): void {
+    const seconds = (performance.now() - this.#startedAtMs) / 1000;
+    const { user, system } = process.cpuUsage(this.#cpu);
+    const cpuSeconds = (user + system) / 1e6;
+    say(what, seconds, 's');
+    say('CPU time of the replica', cpuSeconds, 's');
+    say('share of a core', (cpuSeconds / seconds) * 100, '%');
+    say('CPU time of a million events', (cpuSeconds / keys) * 1e6, 's');
+    say('resident memory before', this.#beforeBytes / MEBIBYTE, 'MiB');
+    say('resident memory at most', this.#mostBytes / MEBIBYTE, 'MiB');
+  }
+}
+
+try {
+  await withRecords(isAway ? measureBacklog : measure);
+} finally {
+  receiver?.disconnect();
 }

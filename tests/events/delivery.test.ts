@@ -318,6 +318,24 @@ describe('a delivery', () => {
     expect((await deliveriesOf(made)).map(({ status }) => status)).toEqual(['succeeded']);
   });
 
+  it('that fails after others writes nothing to its webhook', async () => {
+    const { webhook: made } = await webhook();
+    const { deliveries, db } = store.records;
+    const version = () =>
+      db
+        .selectFrom('webhooks')
+        .select(['failing_since', sql<string>`ctid::text`.as('at')])
+        .where('id', '=', made.id)
+        .executeTakeFirstOrThrow();
+    const sinceMs = clock.nowMs();
+    expect(await deliveries.noteHealth(made.id, true, sinceMs)).toBe(sinceMs);
+    const first = await version();
+    expect(await deliveries.noteHealth(made.id, true, sinceMs + 1)).toBe(sinceMs);
+    expect(await version()).toEqual(first);
+    expect(await deliveries.noteHealth(made.id, false, sinceMs + 2)).toBeNull();
+    expect(await deliveries.noteHealth(made.id, true, sinceMs + 3)).toBe(sinceMs + 3);
+  });
+
   it('waits as long as Retry-After asks, at most a day', async () => {
     const made = await webhook();
     await makeKey();

@@ -151,6 +151,13 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
       await change.set({ failing_since: null }).where('failing_since', 'is not', null).execute();
       return null;
     }
+    // Nor for a further one that fails, of which a receiver that is away may have millions.
+    const present = await this.#db
+      .selectFrom('webhooks')
+      .select('failing_since')
+      .where('id', '=', webhookId)
+      .executeTakeFirst();
+    if (present?.failing_since) return present.failing_since.getTime();
     const row = await change
       .set({ failing_since: sql<Date>`coalesce(failing_since, ${new Date(atMs)})` })
       .returning('failing_since')
