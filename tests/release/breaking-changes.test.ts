@@ -88,13 +88,18 @@ describe('the interface of this version', () => {
   }
 
   it('is complete, and breaks nothing of its own', async () => {
-    const { settings, metrics, commands, chart, events, openapi } = await presentInterface();
+    const { settings, metrics, commands, chart, events, openapi, ...others } = await presentInterface();
     expect(settings).toMatchObject({ PORT: { default: '8080' } });
     expect(metrics).toMatchObject({ tollgate_requests_total: 'counter' });
     expect(commands['tollgate keys import']).toMatchObject({ arguments: ['<file>'] });
     expect(chart).toMatchObject({ 'image.tag': 'string' });
     expect(Object.keys(events)).toContain('tollgate.key.created');
     expect(Object.keys(openapi.paths)).toContain('/rate-limit');
+    expect(others).toMatchObject({
+      errors: { store_unavailable: 503 },
+      exitCodes: { unavailable: 75 },
+      client: { createTollgateClient: 'value', pagesOf: 'value', RetryOptions: 'type' },
+    });
     expect(await changedBy(() => {})).toEqual([]);
   });
 
@@ -121,6 +126,18 @@ describe('the interface of this version', () => {
     [
       'chart value image.tag: is of another kind',
       (copy) => Object.assign(copy.chart, { 'image.tag': 'list' }),
+    ],
+    ['error code key_expired: is gone', (copy) => Reflect.deleteProperty(copy.errors, 'key_expired')],
+    [
+      'error code key_expired: has another status',
+      (copy) => Object.assign(copy.errors, { key_expired: 403 }),
+    ],
+    ['exit code notFound: is gone', (copy) => Reflect.deleteProperty(copy.exitCodes, 'notFound')],
+    ['exit code notFound: is another number', (copy) => Object.assign(copy.exitCodes, { notFound: 9 })],
+    ['export of tollgate/client bodyOf: is gone', (copy) => Reflect.deleteProperty(copy.client, 'bodyOf')],
+    [
+      'export of tollgate/client bodyOf: is only a type',
+      (copy) => Object.assign(copy.client, { bodyOf: 'type' }),
     ],
     [
       'event tollgate.key.created: is gone',

@@ -26,6 +26,18 @@ export function breakingChanges(before: InterfaceRecord, after: InterfaceRecord)
     ...changed(before.chart, after.chart, (old, now) => old !== now).map(
       (name) => `chart value ${name}: is of another kind`,
     ),
+    ...gone('error code', before.errors, after.errors),
+    ...changed(before.errors, after.errors, (old, now) => old !== now).map(
+      (name) => `error code ${name}: has another status`,
+    ),
+    ...gone('exit code', before.exitCodes, after.exitCodes),
+    ...changed(before.exitCodes, after.exitCodes, (old, now) => old !== now).map(
+      (name) => `exit code ${name}: is another number`,
+    ),
+    ...gone('export of tollgate/client', before.client, after.client),
+    ...changed(before.client, after.client, (old, now) => old === 'value' && now !== old).map(
+      (name) => `export of tollgate/client ${name}: is only a type`,
+    ),
     ...gone('event', before.events, after.events),
     ...Object.entries(before.events).flatMap(([name, old]) => {
       const now = after.events[name];

@@ -2,6 +2,9 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { parse } from 'yaml';
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import { ERROR_CODES, TollgateError } from '../../src/errors.ts';
+import { failureOf } from '../../src/http/errors/error-responses.ts';
 import { SETTINGS } from '../../src/settings/settings.ts';
 import { wholeProgram } from '../support/cli-guide.ts';
 import type { JsonSchema } from './schema-changes.ts';
@@ -19,6 +22,12 @@ export interface InterfaceRecord {
   readonly chart: Readonly<Record<string, string>>;
   /** The schema of each type of event. */
   readonly events: Readonly<Record<string, JsonSchema>>;
+  /** The status of each error code. */
+  readonly errors: Readonly<Record<string, number>>;
+  /** Of the command, by what they mean. */
+  readonly exitCodes: Readonly<Record<string, number>>;
+  /** What `tollgate/client` exports: `type` or `value`. */
+  readonly client: Readonly<Record<string, string>>;
 }
 
 export interface OpenApi {
@@ -51,11 +60,31 @@ export async function presentInterface(): Promise<InterfaceRecord> {
         .toSorted()
         .map((file) => [basename(file, '.json'), json(file) as JsonSchema]),
     ),
+    errors: Object.fromEntries(
+      ERROR_CODES.map((code) => [code, failureOf(new TollgateError(code, '')).status]),
+    ),
+    exitCodes: EXIT_CODES,
+    client: exportsOf(readFileSync('src/client/tollgate-client.ts', 'utf8')),
   };
 }
 
 function json(file: string): unknown {
   return JSON.parse(readFileSync(file, 'utf8'));
+}
+
+/** The names that a file exports. */
+function exportsOf(text: string): Readonly<Record<string, string>> {
+  const declared = [...text.matchAll(/^export (function|const|class|interface|type) (\w+)/gm)];
+  const named = [...text.matchAll(/^export (type )?\{([^}]*)\}/gm)].flatMap(([, allTypes = '', names = '']) =>
+    names
+      .split(',')
+      .map((name) => `${allTypes}${name.trim()}`)
+      .filter((name) => name !== allTypes),
+  );
+  return Object.fromEntries([
+    ...declared.map(([, kind = '', name = '']) => [name, /^(interface|type)$/.test(kind) ? 'type' : 'value']),
+    ...named.map((name) => [name.replace(/^type /, ''), name.startsWith('type ') ? 'type' : 'value']),
+  ]);
 }
 
 /** The table of docs/metrics.md, which a test compares with a scrape. */

@@ -3,7 +3,17 @@ import { basename } from 'node:path';
 import semver from 'semver';
 import type { InterfaceRecord } from './interface-record.ts';
 
-const PARTS = ['openapi', 'settings', 'metrics', 'commands', 'chart', 'events'] as const;
+const PARTS = [
+  'openapi',
+  'settings',
+  'metrics',
+  'commands',
+  'chart',
+  'events',
+  'errors',
+  'exitCodes',
+  'client',
+] as const;
 
 /** The newest release below a folder of records; undefined where none is recorded yet. */
 export function newestRelease(folder = 'docs/releases'): string | undefined {
