@@ -82,8 +82,6 @@ export interface GatewayFacts {
   readonly auditRetentionDays: number;
   /** The port for consumers' requests; null if it is the port of the management interface. */
   readonly publicPort: number | null;
-  /** Whether secrets can be verified. */
-  readonly verifiesSecrets: boolean;
 }
 
 /** A request that is authenticated and has the required scopes, and whose body matches the endpoint's schema. */

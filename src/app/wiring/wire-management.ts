@@ -234,8 +234,7 @@ function handoverPageUrl(
 
 function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {
   const { keyPrefix, secretReveal, defaultPlanId, customerIdHeader, pathCase } = settings;
-  const { usageRetentionDays, usageDailyRetentionDays, auditRetentionDays, port, adminPort, authorizePort } =
-    settings;
+  const { usageRetentionDays, usageDailyRetentionDays, auditRetentionDays, port, adminPort } = settings;
   return {
     keyPrefix,
     secretReveal,
@@ -246,6 +245,5 @@ function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {
     usageDailyRetentionDays,
     auditRetentionDays,
     publicPort: adminPort === null ? null : port,
-    verifiesSecrets: authorizePort !== null,
   };
 }

@@ -1,0 +1,23 @@
+import { describe, expect, it } from '@jest/globals';
+import { differenceBetween } from '../../src/desired-state/difference.ts';
+import { PlanIsDefault } from '../../src/errors.ts';
+import { SHIPPED_PLAN_ID } from '../../src/plans/plan-id.ts';
+import { samplePlan } from '../support/sample-records.ts';
+
+describe('a configuration that leaves out a plan of its owner', () => {
+  const OWNER = 'team';
+  const differenceWithout = (planId: string, defaultPlanId: string | null) => {
+    const plan = { ...samplePlan(), id: planId, managedBy: OWNER };
+    return differenceBetween(
+      { plans: [], keys: [], webhooks: [] },
+      { plans: [{ plan, managedDigest: null }], keys: [], webhooks: [] },
+      { owner: OWNER, prune: true, defaultPlanId },
+    );
+  };
+
+  it('deletes it, but neither the default plan nor the one that came with the gateway', () => {
+    expect(differenceWithout('gold', 'silver').plans).toMatchObject([{ action: 'delete', id: 'gold' }]);
+    expect(() => differenceWithout('gold', 'gold')).toThrow(PlanIsDefault);
+    expect(() => differenceWithout(SHIPPED_PLAN_ID, null)).toThrow(PlanIsDefault);
+  });
+});
