@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { PreviousSecretUses } from '../../src/keys/secrets/previous-secret-uses.ts';
@@ -27,7 +28,7 @@ it('uses of previous secrets noted while Postgres is down are written later', as
     await records.keys.insert(key, sampleChange());
     const insert = {
       ...{ key_id: key.id, version: 1, origin: 'generated' as const, hint: null, lookup: Buffer.alloc(32) },
-      ...{ digest_lookup: null, sealed_secret: null, sealed_digest: null, last_used_at: null },
+      ...{ digest_lookup: randomBytes(32), sealed_secret: null, sealed_digest: null, last_used_at: null },
       ...{ rotated_at: new Date(USED_AT_MS), valid_until: new Date(Date.UTC(2100, 0, 1)) },
     };
     await records.db.insertInto('previous_secrets').values(insert).execute();

@@ -9,8 +9,12 @@ export interface SealedKey {
   readonly sealedSecret: Buffer | null;
   /** Of a secret that was imported by hash; else null. */
   readonly sealedDigest: Buffer | null;
-  /** HMAC of the secret's digest; null if none was stored. */
-  readonly digestLookup: Buffer | null;
+}
+
+/** All that depends on the encryption key. */
+export interface ResealedKey extends Omit<SealedKey, 'id'> {
+  readonly lookup: Buffer;
+  readonly digestLookup: Buffer;
 }
 
 /** The present secrets of keys, or the previous ones that are still valid during a rotation. */
@@ -26,11 +30,7 @@ export interface SealedKeys {
    * Replaces all fields that depend on the encryption key together, unless the key was rotated or deleted meanwhile. Nothing else of the
    * key changes, nor does its version.
    */
-  replace(
-    age: SecretAge,
-    key: SealedKey,
-    by: Omit<SealedKey, 'id'> & { readonly lookup: Buffer },
-  ): Promise<void>;
+  replace(age: SecretAge, key: SealedKey, by: ResealedKey): Promise<void>;
 }
 
 const KEYS_AT_ONCE = 500;
@@ -81,12 +81,11 @@ async function rotateOne(
   if (vault.isCurrent(sealed)) return 'current';
   if (sealedSecret !== null) {
     const secret = vault.open(id, sealedSecret);
-    const digestLookup = key.digestLookup && vault.digestLookup(digestOfSecret(secret));
     const by = {
       lookup: vault.lookup(secret),
+      digestLookup: vault.digestLookup(digestOfSecret(secret)),
       sealedSecret: vault.seal(id, secret),
       sealedDigest,
-      digestLookup,
     };
     await keys.replace(age, key, by);
   } else {

@@ -12,8 +12,8 @@ export interface StoredSecret {
   readonly secretHint: string | null;
   /** HMAC of the secret, or of its digest where only that is known: what the key is found by. */
   readonly lookup: Buffer;
-  /** HMAC of the secret's digest, by which equal secrets are recognised. Null: not stored. */
-  readonly digestLookup: Buffer | null;
+  /** HMAC of the secret's digest, by which equal secrets are recognised. */
+  readonly digestLookup: Buffer;
   /** The secret, encrypted; null when it is unknown, or never to be shown again. */
   readonly sealedSecret: Buffer | null;
   /** The digest, encrypted, of a secret that is known only by it; null for any other. */

@@ -18,7 +18,7 @@ export interface ConsumerKeysTable {
   readonly secret_version: Generated<number>;
   readonly secret_origin: Generated<SecretOrigin>;
   readonly secret_hint: string | null;
-  readonly digest_lookup: Uint8Array | null;
+  readonly digest_lookup: Uint8Array;
   readonly sealed_digest: Uint8Array | null;
   /** `jsonb`: read as a parsed value, written as JSON text. */
   readonly overrides: ColumnType<LimitOverrides, string | undefined, string>;
@@ -50,7 +50,7 @@ export interface PreviousSecretsTable {
   readonly origin: SecretOrigin;
   readonly hint: string | null;
   readonly lookup: Uint8Array;
-  readonly digest_lookup: Uint8Array | null;
+  readonly digest_lookup: Uint8Array;
   readonly sealed_secret: Uint8Array | null;
   readonly sealed_digest: Uint8Array | null;
   readonly rotated_at: Date;

@@ -1,15 +1,19 @@
 import { sql } from 'kysely';
-import type { SealedKey, SealedKeys, SecretAge } from '../../../keys/secrets/rotate-sealed-keys.ts';
+import type {
+  ResealedKey,
+  SealedKey,
+  SealedKeys,
+  SecretAge,
+} from '../../../keys/secrets/rotate-sealed-keys.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
 interface SealedRow {
   readonly id: string;
   readonly sealed_secret: Uint8Array | null;
   readonly sealed_digest: Uint8Array | null;
-  readonly digest_lookup: Uint8Array | null;
 }
 
-const SEALED = sql`sealed_secret, sealed_digest, digest_lookup`;
+const SEALED = sql`sealed_secret, sealed_digest`;
 /** The table of present or of previous secrets, its column with the key's id, and which rows are valid. */
 const PLACES = {
   present: { table: sql.table('consumer_keys'), id: sql.ref('id'), isValid: sql`true` },
@@ -45,11 +49,7 @@ export class PostgresSealedKeys implements SealedKeys {
     return rows.map(sealedKeyOf);
   }
 
-  async replace(
-    age: SecretAge,
-    key: SealedKey,
-    by: Omit<SealedKey, 'id'> & { readonly lookup: Buffer },
-  ): Promise<void> {
+  async replace(age: SecretAge, key: SealedKey, by: ResealedKey): Promise<void> {
     const { table, id } = PLACES[age];
     await sql`
       UPDATE ${table} SET lookup = ${by.lookup}, digest_lookup = ${by.digestLookup},
@@ -65,6 +65,5 @@ function sealedKeyOf({ id, ...row }: SealedRow): SealedKey {
     id,
     sealedSecret: row.sealed_secret && Buffer.from(row.sealed_secret),
     sealedDigest: row.sealed_digest && Buffer.from(row.sealed_digest),
-    digestLookup: row.digest_lookup && Buffer.from(row.digest_lookup),
   };
 }

@@ -63,7 +63,7 @@ export async function takenOf(
 
 interface TakenRow {
   readonly lookup: Uint8Array;
-  readonly digest_lookup: Uint8Array | null;
+  readonly digest_lookup: Uint8Array;
 }
 
 /** Whether a key has this secret, or another kind of credential is equal to it. */
@@ -82,9 +82,7 @@ async function takenValues(db: RecordsDatabase, matches: readonly SecretMatch[])
     select lookup, digest_lookup from previous_secrets
     where lookup in (${lookups}) or digest_lookup in (${digestLookups})`.execute(db);
   return new Set(
-    rows.flatMap(({ lookup, digest_lookup: digestLookup }) =>
-      digestLookup === null ? [textOf(lookup)] : [textOf(lookup), textOf(digestLookup)],
-    ),
+    rows.flatMap(({ lookup, digest_lookup: digestLookup }) => [textOf(lookup), textOf(digestLookup)]),
   );
 }
 
