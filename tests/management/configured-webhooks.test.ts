@@ -124,6 +124,26 @@ describe('webhooks of a configuration', () => {
     expect(later).toEqual([{ ...conflicts[0], reason: 'changed_elsewhere' }]);
   });
 
+  it('fail since the same instant as before, until their address is changed', async () => {
+    const { owner, webhook } = newOwner();
+    const failingSince = async () => (await webhooksOf(owner))[0].failingSince;
+    await apply({ owner, config: { webhooks: [webhook('a')] } });
+    const [{ webhookId }] = await webhooksOf(owner);
+    const failing = { failing_since: new Date(0) };
+    await management.records.db.updateTable('webhooks').set(failing).where('id', '=', webhookId).execute();
+    await apply({ owner, config: { webhooks: [webhook('a', { description: 'named' })] } });
+    expect(await failingSince()).toBe('1970-01-01T00:00:00Z');
+    await apply({ owner, config: { webhooks: [webhook('a', { url: 'https://8.8.8.8/other' })] } });
+    expect(await failingSince()).toBeNull();
+  });
+
+  it('are compared only where their addresses are allowed', async () => {
+    const { owner, webhook } = newOwner();
+    const config = { webhooks: [webhook('a', { url: 'https://10.0.0.1' })] };
+    const { body } = await management.send('post', '/tollgate/config/diff', { owner, config }).expect(400);
+    expect(body).toMatchObject({ code: 'webhook_url_not_allowed', rule: 'public_address' });
+  });
+
   it('are applied with plans and keys or not at all', async () => {
     const { owner, webhook } = newOwner();
     const key = { externalId: `${owner}.k`, name: 'k', rateLimitId: 'not-there' };

@@ -169,6 +169,7 @@ export const AREAS: readonly Area[] = [
       'tests/management/key-imports',
       'tests/management/configuration.test',
       'tests/management/configured-webhooks',
+      'tests/management/only-tags',
       'tests/contracts/secret-repository',
     ],
     aim: MOST,

@@ -119,6 +119,18 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     because: 'A query for no keys finds none; the line saves it.',
   },
   {
+    file: 'src/desired-state/desired-state-service.ts',
+    before: 'if (written.difference.webhooks.length > 0) webhooks.wake();',
+    after: 'if (written.difference.webhooks.length >= 0) webhooks.wake();',
+    because: 'Woken without a changed webhook, the deliveries find nothing new to do.',
+  },
+  {
+    file: 'src/desired-state/new-managed-keys.ts',
+    before: 'if (newKeys.length % SEALED_AT_ONCE === SEALED_AT_ONCE - 1) await nextTurn();',
+    after: 'if (newKeys.length % SEALED_AT_ONCE === SEALED_AT_ONCE + 1) await nextTurn();',
+    because: 'The same keys are made; only other requests wait longer meanwhile.',
+  },
+  {
     file: 'src/keys/cache/key-cache.ts',
     before: 'let isReading = false;',
     after: 'let isReading = true;',
@@ -170,8 +182,8 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
   },
   {
     file: 'src/usage/live-usage-writer.ts',
-    before: 'return last !== undefined && this.#options.clock.monotonicMs() - last.atMs < REMEMBERED_MS;',
-    after: 'return last !== undefined && this.#options.clock.monotonicMs() - last.atMs <= REMEMBERED_MS;',
+    before: 'if (last !== undefined && this.#options.clock.monotonicMs() - last.atMs < REMEMBERED_MS)',
+    after: 'if (last !== undefined && this.#options.clock.monotonicMs() - last.atMs <= REMEMBERED_MS)',
     because: 'They differ at one instant, about a warning in the log.',
   },
   {
