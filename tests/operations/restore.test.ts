@@ -1,17 +1,24 @@
-import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { Client } from 'pg';
+import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { windowKeyName } from '../../src/storage/redis/redis-key-names.ts';
 import { requireProgram } from '../support/debian-package.ts';
+import { MIGRATIONS } from '../support/records.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 
 const run = promisify(execFile);
+const RUNBOOK = 'docs/runbook.md';
 
 it('the runbook empties Redis of all that is ours, whatever customers are named', async () => {
   await requireProgram('redis-cli', 'redis-tools');
-  const [, command = ''] = /`(redis-cli .*--scan .*)`/.exec(await readFile('docs/runbook.md', 'utf8')) ?? [];
+  const [, command = ''] = /`(redis-cli .*--scan .*)`/.exec(await readFile(RUNBOOK, 'utf8')) ?? [];
   const server = await startRedisServer();
   const redis = new Redis(server.url);
   try {
@@ -25,3 +32,89 @@ it('the runbook empties Redis of all that is ours, whatever customers are named'
     await server.stop();
   }
 });
+
+it('the runbook restores a dump over a database that was changed and migrated since', async () => {
+  const [, dump = ''] = /`(pg_dump .*)`/.exec(await readFile(RUNBOOK, 'utf8')) ?? [];
+  const postgres = await startDebianPostgres();
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-restore-'));
+  const env = {
+    ...process.env,
+    SERVER_URL: postgres.url('postgres'),
+    DATABASE_URL: postgres.url('tollgate'),
+  };
+  const sh = (script: string) => run('sh', ['-e', '-c', script], { env, cwd: directory });
+  const query = async (statement: string, database = 'tollgate') => {
+    const client = new Client({ connectionString: postgres.url(database) });
+    await client.connect();
+    return await client.query({ text: statement, rowMode: 'array' }).finally(() => client.end());
+  };
+  try {
+    await query('CREATE DATABASE tollgate', 'postgres');
+    await migrate(env.DATABASE_URL);
+    await query("UPDATE plans SET description = 'of the backup'");
+    await sh(dump);
+    await query("UPDATE plans SET description = 'changed since'");
+    await query(
+      "CREATE TABLE of_a_later_version (id text REFERENCES plans); INSERT INTO of_a_later_version VALUES ('default')",
+    );
+    const [restore = '', changes = ''] = await shellBlocksOfRestore();
+    await sh(restore);
+    expect((await query('SELECT id, description FROM plans')).rows).toEqual([['default', 'of the backup']]);
+    expect((await query("SELECT to_regclass('of_a_later_version')")).rows).toEqual([[null]]);
+    expect(await migrate(env.DATABASE_URL)).toEqual([]);
+    expect((await sh(changes)).stdout).toContain('target_name');
+    expect((await query('SELECT description FROM plans', 'tollgate_before')).rows).toEqual([
+      ['changed since'],
+    ]);
+  } finally {
+    await postgres.stop();
+    await rm(directory, { recursive: true, force: true });
+  }
+}, 300_000);
+
+/** The commands of the steps of a restore, in their order. */
+async function shellBlocksOfRestore(): Promise<readonly string[]> {
+  const [, steps = ''] = /^To restore:\n([\s\S]*?)^## /m.exec(await readFile(RUNBOOK, 'utf8')) ?? [];
+  return [...steps.matchAll(/^ {3}```sh\n([\s\S]*?)^ {3}```$/gm)].map(([, block = '']) => block);
+}
+
+async function migrate(url: string): Promise<readonly string[]> {
+  const records = openRecords({
+    url,
+    maxConnections: 2,
+    migrationsDirectory: MIGRATIONS,
+    defaultPlanId: 'default',
+    chainSecrets: null,
+    onIdleError: () => {},
+  });
+  return await records.migrate().finally(() => records.close());
+}
+
+/** A server of the same version as `pg_dump` and `pg_restore`, which reject a newer one. */
+async function startDebianPostgres() {
+  const program = await requireProgram('pg_virtualenv', 'postgresql');
+  const server = spawn(
+    program,
+    ['-t', 'sh', '-c', 'echo "$PGUSER:$PGPASSWORD@$PGHOST:$PGPORT"; read -r end'],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
+  const ended = once(server, 'exit');
+  const address = await new Promise<string>((resolve, reject) => {
+    let written = '';
+    server.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      written += chunk;
+      const [, found] = /^(\S+@\S+)\n/m.exec(written) ?? [];
+      if (found !== undefined) resolve(found);
+    });
+    server.once('exit', () => reject(new Error(`Postgres did not start: ${written}`)));
+  });
+  return {
+    url: (database: string) => `postgres://${address}/${database}`,
+    stop: async () => {
+      server.stdin.end();
+      await ended;
+    },
+  };
+}
