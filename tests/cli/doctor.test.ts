@@ -128,6 +128,7 @@ describe('tollgate doctor', () => {
         expect.objectContaining({ status: 'warning', finding: expect.stringContaining('0.0.9 and ') }),
         expect.objectContaining({
           finding: expect.stringContaining('old-host, process 7, has had trouble with backend'),
+          remedy: expect.not.stringContaining('/readyz'),
         }),
       ]);
     } finally {
@@ -151,6 +152,39 @@ describe('tollgate doctor', () => {
         expect.objectContaining({ status: 'warning', remedy: expect.stringContaining('appendonly yes') }),
       ]);
     } finally {
+      await stop();
+    }
+  });
+
+  it('says that Redis can not write, and before that that its memory runs out', async () => {
+    const { url, stop } = await startRedisServer(['--appendonly', 'yes']);
+    const redis = new Redis(url);
+    const faults = async () => {
+      const { code, wrong } = await doctor({ REDIS_URL: url });
+      return [code, wrong.map(({ status, finding }) => `${status}: ${finding}`).join('\n')];
+    };
+    try {
+      const used = Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1]);
+      await redis.config('SET', 'maxmemory', Math.round(used * 1.15));
+      expect(await faults()).toEqual([
+        0,
+        expect.stringMatching(/^warning: .* uses \d+ % of its maxmemory\.$/),
+      ]);
+      await redis.config('SET', 'maxmemory', 1);
+      expect(await faults()).toEqual([1, expect.stringMatching(/^fault: .* has no memory left/)]);
+      await redis.config('SET', 'maxmemory', 0);
+      // Its directory is gone, so that a snapshot fails; a full disk has the same effect.
+      await redis.config('SET', 'appendonly', 'no', 'save', '3600 1');
+      const [, directory = ''] = (await redis.config('GET', 'dir')) as string[];
+      await rm(directory, { recursive: true });
+      await redis.bgsave();
+      await until(async () => /^rdb_last_bgsave_status:err/m.test(await redis.info('persistence')));
+      expect(await faults()).toEqual([
+        1,
+        expect.stringMatching(/fault: .* Redis can not write to its disk\./),
+      ]);
+    } finally {
+      redis.disconnect();
       await stop();
     }
   });

@@ -3,7 +3,7 @@ import type { Platform } from '../../platform/platform.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { failureReason, isPassing } from '../../storage/failure-reason.ts';
 import { inspectRedis, type RedisInspection } from '../../storage/redis/inspect-redis.ts';
-import { serverFaults } from '../../storage/redis/redis-health.ts';
+import { type InspectedServer, serverFaults } from '../../storage/redis/redis-health.ts';
 import { readDescription } from '../status/replica-description.ts';
 import { clockFindings } from './clock-findings.ts';
 import { type Finding, fault, ok, unavailable, warning } from './finding.ts';
@@ -11,6 +11,8 @@ import { type Finding, fault, ok, unavailable, warning } from './finding.ts';
 const DEADLINE_MS = 5000;
 /** Slow, because each proxied request waits for Redis once. */
 const SLOW_MS = 5;
+/** The part of `maxmemory` above which there is a warning, as with the alert TollgateRedisMemory. */
+const MUCH_MEMORY = 0.8;
 
 /** Checks Redis and the replicas that are registered there, without registering one. Never rejects. */
 export async function checkRedis(settings: Settings, platform: Platform): Promise<readonly Finding[]> {
@@ -45,7 +47,7 @@ export async function checkRedis(settings: Settings, platform: Platform): Promis
   }
 }
 
-function serverFindings(server: RedisInspection['servers'][number]): readonly Finding[] {
+function serverFindings(server: InspectedServer): readonly Finding[] {
   const { address, version, role, isAppendOnly } = server;
   const faults = serverFaults(server);
   return [
@@ -66,6 +68,7 @@ function serverFindings(server: RedisInspection['servers'][number]): readonly Fi
           ),
         ]
       : []),
+    ...writeFindings(server),
     ...(isAppendOnly
       ? [ok('redis', `${address} keeps an append-only file.`)]
       : [
@@ -76,6 +79,25 @@ function serverFindings(server: RedisInspection['servers'][number]): readonly Fi
           ),
         ]),
   ];
+}
+
+/** Whether the server takes writes, and how long it will. */
+function writeFindings({ address, rejection, memoryUsed }: InspectedServer): readonly Finding[] {
+  if (rejection !== undefined)
+    return [
+      fault(
+        'redis',
+        `${address} rejects commands: ${rejection}.`,
+        'Make room on its disk; docs/runbook.md has a section on full disks.',
+      ),
+    ];
+  const percent = Math.round(memoryUsed * 100);
+  const remedy = 'Raise its maxmemory; docs/runbook.md has a section on TollgateRedisMemory.';
+  if (memoryUsed >= 1)
+    return [fault('redis', `${address} has no memory left: it uses ${percent} % of its maxmemory.`, remedy)];
+  if (memoryUsed > MUCH_MEMORY)
+    return [warning('redis', `${address} uses ${percent} % of its maxmemory.`, remedy)];
+  return [];
 }
 
 function latencyFinding({ latencyMs }: RedisInspection, { redisTimeoutMs }: Settings): Finding {
@@ -112,7 +134,9 @@ function replicaFindings({ replicas }: RedisInspection): readonly Finding[] {
         warning(
           'replicas',
           `The replica ${host}, process ${pid}, has had trouble with ${part} within the last seconds.`,
-          'Look at its log; /readyz of its OPS_PORT has the reason.',
+          part === 'postgres' || part === 'redis'
+            ? 'Look at its log; /readyz of its OPS_PORT has the reason.'
+            : 'Look at its log, which has the reason; docs/runbook.md has the lines.',
         ),
       ),
     ),

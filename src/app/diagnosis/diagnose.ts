@@ -93,7 +93,7 @@ async function checkBackend({ backendUrl }: Settings): Promise<Finding> {
     return fault(
       'backend',
       `There is no connection to the backend ${backendUrl.host}: ${failureReason(error)}.`,
-      'Start it, or correct BACKEND_URL; until then requests get 502.',
+      'Start it, or correct BACKEND_URL or its certificate; until then requests get 502.',
     );
   }
 }

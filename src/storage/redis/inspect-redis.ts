@@ -9,12 +9,12 @@ import {
   type RedisSettings,
 } from './redis-connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
-import { describeServers, type RedisServer } from './redis-health.ts';
+import { type InspectedServer, inspectServers } from './redis-health.ts';
 
 /** The result of `inspectRedis`, which changes nothing in Redis. */
 export interface RedisInspection {
   /** The server, or the masters of a cluster. */
-  readonly servers: readonly RedisServer[];
+  readonly servers: readonly InspectedServer[];
   /** The shortest of a few round trips. */
   readonly latencyMs: number;
   /** By how many milliseconds the server's clock is ahead of ours, accurate to half the latency. */
@@ -33,7 +33,7 @@ export async function inspectRedis(
   const redis = connectRedis('usage', settings, platform);
   try {
     await connected(redis, deadlineMs);
-    const servers = await describeServers(redis);
+    const servers = await inspectServers(redis);
     const times = await roundTrips(redis, clock);
     const { replicas } = await new ReplicaRegistry(redis, 'none', clock).list(LISTED_REPLICAS);
     return { servers, replicas, ...times };

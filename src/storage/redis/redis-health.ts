@@ -1,4 +1,5 @@
 import { Cluster, type Redis } from 'ioredis';
+import { failureReason } from '../failure-reason.ts';
 import type { RedisConnection } from './redis-connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
 
@@ -13,6 +14,14 @@ export interface RedisServer {
   readonly evictionPolicy: string;
   /** Whether it has an append-only file, so that a restart loses a second of writes at most. */
   readonly isAppendOnly: boolean;
+}
+
+/** A server, and whether it takes writes. */
+export interface InspectedServer extends RedisServer {
+  /** The part of its `maxmemory` that it uses; 0 if it has no maximum. From about 1 on it rejects writes. */
+  readonly memoryUsed: number;
+  /** Why it rejects commands although it is reached; undefined if it does not. */
+  readonly rejection: string | undefined;
 }
 
 /** Whether a server is healthy. `version` is as in `RedisServer`. */
@@ -38,15 +47,38 @@ export async function checkRedisHealth(redis: RedisConnection): Promise<RedisHea
 }
 
 /** The server, or the masters of a cluster. Rejects with `StoreUnavailable`. */
-export async function describeServers(redis: RedisConnection): Promise<readonly RedisServer[]> {
+export function describeServers(redis: RedisConnection): Promise<readonly RedisServer[]> {
+  return ofServers(redis, async (node) => describe(node, await node.info()));
+}
+
+/** The same, with whether they take writes. */
+export function inspectServers(redis: RedisConnection): Promise<readonly InspectedServer[]> {
+  return ofServers(redis, async (node) => {
+    const info = await node.info();
+    const maxMemory = Number(fieldOf(info, 'maxmemory'));
+    return {
+      ...describe(node, info),
+      memoryUsed: maxMemory > 0 ? Number(fieldOf(info, 'used_memory')) / maxMemory : 0,
+      // A server that can't write to its disk rejects PING as it rejects writes.
+      rejection: await node.ping().then(() => undefined, failureReason),
+    };
+  });
+}
+
+async function ofServers<T>(
+  redis: RedisConnection,
+  read: (node: Redis) => Promise<T>,
+): Promise<readonly T[]> {
   const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis];
   try {
-    return await Promise.all(
-      nodes.map(async (node) => ({ address: addressOf(node), ...readServer(await node.info()) })),
-    );
+    return await Promise.all(nodes.map(read));
   } catch (error) {
     throw redisUnavailable(error);
   }
+}
+
+function describe(node: Redis, info: string): RedisServer {
+  return { address: addressOf(node), ...readServer(info) };
 }
 
 /** Reads the health of a server from the text of INFO. */
@@ -75,13 +107,17 @@ export function serverFaults({
 }
 
 function readServer(info: string): Omit<RedisServer, 'address'> {
-  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
   return {
-    version: field('redis_version'),
-    role: field('role'),
-    evictionPolicy: field('maxmemory_policy'),
-    isAppendOnly: field('aof_enabled') === '1',
+    version: fieldOf(info, 'redis_version'),
+    role: fieldOf(info, 'role'),
+    evictionPolicy: fieldOf(info, 'maxmemory_policy'),
+    isAppendOnly: fieldOf(info, 'aof_enabled') === '1',
   };
+}
+
+/** Empty if the server does not report it. */
+function fieldOf(info: string, name: string): string {
+  return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
 }
 
 /** With sentinels the options name no server: the socket has its address. */
