@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { SETTINGS } from '../../src/settings/settings.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const SOURCE = join(ROOT, 'src');
@@ -49,6 +50,41 @@ describe('docs/architecture.md', () => {
       return !parts.test(head) || !head.split('\n').every((line) => line.startsWith('// '));
     });
     expect(without.map(([, folder, file]) => `${folder}/${file}`)).toEqual([]);
+  });
+});
+
+describe('the pages of the docs', () => {
+  const PAGES = globSync(['docs/*.md', '*.md'], { cwd: ROOT }).filter((page) => page !== 'CHANGELOG.md');
+  /** Names of the system and of other products. */
+  const OTHERS = ['HTTPS_PROXY', 'SO_REUSEPORT', 'UNKEY_ROOT_KEY'];
+
+  /** What the pages say that has this form, with the page. */
+  function named(form: RegExp): readonly (readonly [page: string, name: string])[] {
+    return PAGES.flatMap((page) =>
+      [...readFileSync(join(ROOT, page), 'utf8').matchAll(form)].map(
+        ([, name = '']) => [page, name] as const,
+      ),
+    );
+  }
+
+  it('name no variable that nothing reads', () => {
+    const settings = Object.values(SETTINGS).flatMap(({ variable }) => [variable, `${variable}_FILE`]);
+    const files = globSync(['{src,bin,tests,k8s,.github}/**/*.{ts,tsx,js,yaml,yml}', '*.{yml,json}'], {
+      cwd: ROOT,
+    }).filter((file) => resolve(ROOT, file) !== import.meta.filename);
+    const texts = files.map((file) => readFileSync(join(ROOT, file), 'utf8')).join('\n');
+    const read = new Set(texts.match(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g));
+    const names = named(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`/g);
+    expect(names.length).toBeGreaterThan(300);
+    const known = new Set([...settings, ...OTHERS]);
+    expect(names.filter(([, name]) => !known.has(name) && !read.has(name))).toEqual([]);
+  });
+
+  it('name no script that package.json does not have', () => {
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    const names = named(/\bnpm run (?:-s )?([a-z][a-z:-]*)/g);
+    expect(names.length).toBeGreaterThan(30);
+    expect(names.filter(([, name]) => !Object.hasOwn(scripts, name))).toEqual([]);
   });
 });
 
