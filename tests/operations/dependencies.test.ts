@@ -93,6 +93,17 @@ const LICENCES = ['0BSD', 'Apache-2.0', 'BlueOak-1.0.0', 'BSD-2-Clause', 'BSD-3-
 /** Those that run only on the machines of developers, besides. */
 const LICENCES_OF_TOOLS = ['CC0-1.0', 'CC-BY-4.0', 'MIT-0', 'MPL-2.0', 'Python-2.0', 'Unlicense'];
 
+it('the table of what an image holds names every package that package.json asks for', async () => {
+  const page = await readFile('docs/operations.md', 'utf8');
+  const table = page.slice(page.indexOf('## What an image holds'), page.indexOf('The embedded Postgres'));
+  const { dependencies } = await manifest();
+  const missing = Object.keys(dependencies).filter(
+    (name) => !table.includes(`\`${name}\``) && !name.startsWith('@opentelemetry/'),
+  );
+  expect(table).toContain('| OpenTelemetry');
+  expect(missing).toEqual([]);
+});
+
 describe('the licences of the dependencies', () => {
   /** By the lock file, or the package itself; undefined for a tool of another system, which is not installed. */
   async function licenceOf(place: string, { license, dev }: LockedPackage): Promise<string | undefined> {
