@@ -33,7 +33,7 @@ it('a stream that opens is noticed at once by the task that makes timed events',
         heard = true;
         return { lastEvent: 0, isNoted: true };
       },
-      after: async () => [],
+      after: async (position) => ({ events: [], position, isEnd: true }),
     },
     ...{ source: '/test', clock, wake: () => task.wake() },
   });

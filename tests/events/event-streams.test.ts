@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import {
+  type EventPage,
   EventStreams,
   type NumberedEvent,
   type StreamRequest,
@@ -24,14 +25,15 @@ class CountedOutbox {
     return { lastEvent: LAST_EVENT, isNoted: this.follows === 1 };
   }
 
-  async after(sequence: number, limit: number): Promise<readonly NumberedEvent[]> {
+  async after(sequence: number): Promise<EventPage> {
     this.reads += 1;
     this.#readsNow += 1;
     this.mostReadsAtOnce = Math.max(this.mostReadsAtOnce, this.#readsNow);
     await new Promise(setImmediate);
     this.#readsNow -= 1;
-    const length = Math.min(limit, LAST_EVENT - sequence);
-    return Array.from({ length }, (_, index) => eventOf(sequence + index + 1));
+    const length = Math.min(100, LAST_EVENT - sequence);
+    const events = Array.from({ length }, (_, index) => eventOf(sequence + index + 1));
+    return { events, position: sequence + length, isEnd: sequence + length === LAST_EVENT };
   }
 }
 

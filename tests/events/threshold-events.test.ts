@@ -14,6 +14,7 @@ import { quota } from '../support/limiter-stores.ts';
 import { createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { until } from '../support/until.ts';
+import { eventsAfter } from './support/events-after.ts';
 
 const TYPE = 'tollgate.limit.threshold';
 const makeId = idMaker('', systemClock, systemRandom);
@@ -61,8 +62,7 @@ const eventsOver = (to: KeyOutbox) =>
   new ThresholdEvents({ outbox: to, makeId, log: pino({ level: 'silent' }) });
 
 async function written() {
-  const events = await new PostgresEventReader(store.records.db).after(0, 100_000);
-  return events.filter(({ type }) => type === TYPE);
+  return eventsAfter(store.records.db, 0, { events: [TYPE], subject: undefined });
 }
 
 describe('events of thresholds', () => {

@@ -16,6 +16,7 @@ import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-
 import { noCounts, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { eventsAfter } from './support/events-after.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -70,7 +71,7 @@ function timedUntil(hour: number | undefined): TimedEvents {
 
 /** The events of a type since the last call. */
 async function newEvents(type = ''): Promise<readonly OutboxEvent[]> {
-  const events = await new PostgresEventReader(store.records.db).after(lastSeen, 100_000);
+  const events = await eventsAfter(store.records.db, lastSeen);
   lastSeen = events.at(-1)?.sequence ?? lastSeen;
   return events.filter((event) => event.type.startsWith(type));
 }

@@ -18,8 +18,26 @@ export interface EventReader {
    * a minute, however many streams are opened.
    */
   follow(hearsUsage: boolean): Promise<Followed>;
-  /** The events after one of them, at most `limit`, oldest first. */
-  after(sequence: number, limit: number): Promise<readonly NumberedEvent[]>;
+  /** Considers a bounded number of events after one of them. */
+  after(sequence: number, filter: EventFilter): Promise<EventPage>;
+}
+
+/** Which events are read. */
+export interface EventFilter {
+  /** Types, or beginnings of types and `*`. */
+  readonly events: readonly string[];
+  /** Undefined = about any. */
+  readonly subject: string | undefined;
+}
+
+/** A part of the outbox. */
+export interface EventPage {
+  /** Those that the filter selects, at most 100, oldest first. */
+  readonly events: readonly NumberedEvent[];
+  /** The number of the last event that was considered. */
+  readonly position: number;
+  /** Whether there was no event after it. */
+  readonly isEnd: boolean;
 }
 
 /** How a stream begins. */
@@ -41,11 +59,9 @@ export interface EventStreamsOptions {
 }
 
 /** A client's request for a stream. */
-export interface StreamRequest extends Subscription {
+export interface StreamRequest extends Subscription, EventFilter {
   /** Names the client. Its streams leave room for those of others. */
   readonly client: string;
-  /** Only events about this subject; undefined = about any. */
-  readonly subject: string | undefined;
   /** The number of the last event that the client has; undefined = it wants those from now on. */
   readonly afterSequence: number | undefined;
   /** Whether the client may still hear what it could hear at the beginning. */
@@ -56,7 +72,6 @@ export interface StreamRequest extends Subscription {
 const MOST_STREAMS = 64;
 /** Those of one client: no client keeps all others out. */
 const MOST_OF_CLIENT = 16;
-const EVENTS_AT_ONCE = 100;
 const POLL_MS = 1000;
 const HEARTBEAT_MS = 15_000;
 const FOLLOW_AGAIN_MS = 3_600_000;
@@ -142,9 +157,9 @@ export class EventStreams {
     let checkedMs = clock.monotonicMs();
     let followedMs = checkedMs;
     while (!signal.aborted) {
-      const events = await this.#readAfter(position, request.client);
-      position = events.at(-1)?.sequence ?? position;
-      const wanted = events.filter((event) => isWanted(request, event));
+      const page = await this.#readAfter(position, request);
+      position = page.position;
+      const wanted = page.events.filter((event) => hears(request, event));
       const nowMs = clock.monotonicMs();
       if (wanted.length > 0 || nowMs - checkedMs >= HEARTBEAT_MS) {
         if (!(await request.isAllowed())) return;
@@ -157,27 +172,22 @@ export class EventStreams {
         await reader.follow(hearsUsage(request));
         followedMs = nowMs;
       }
-      if (events.length < EVENTS_AT_ONCE)
-        await pause(POLL_MS, undefined, { signal, ref: false }).catch(() => {});
+      if (page.isEnd) await pause(POLL_MS, undefined, { signal, ref: false }).catch(() => {});
     }
   }
 
   /** Streams that catch up read without a pause: one at a time, so that all of them together use one connection to the store. */
-  #readAfter(position: number, client: string): Promise<readonly NumberedEvent[]> {
+  #readAfter(position: number, request: StreamRequest): Promise<EventPage> {
     return new Promise((resolve, reject) => {
       const read = (done: () => void) =>
-        void this.#options.reader.after(position, EVENTS_AT_ONCE).then(resolve, reject).finally(done);
-      this.#reads.run(read, client);
+        void this.#options.reader.after(position, request).then(resolve, reject).finally(done);
+      this.#reads.run(read, request.client);
     });
   }
 }
 
 function hearsUsage({ events }: StreamRequest): boolean {
   return hears({ events, onlyTags: [] }, { type: BATCHED_TYPE, tags: [] });
-}
-
-function isWanted(request: StreamRequest, event: NumberedEvent): boolean {
-  return hears(request, event) && (request.subject === undefined || request.subject === event.subject);
 }
 
 /** Only the number of the last event that was considered, which a browser keeps for `Last-Event-ID` like that of a message. */

@@ -10,8 +10,12 @@ export const IS_HEARD = sql<boolean>`(has_webhooks OR coalesce(streamed_until > 
 /** Whether an enabled webhook hears events of a type: a condition. */
 export function isHeardByWebhook(type: EventType): RawBuilder<boolean> {
   return sql<boolean>`EXISTS (
-    SELECT FROM webhooks, unnest(events) AS pattern
-    WHERE enabled AND (pattern = ${type} OR (right(pattern, 1) = '*' AND starts_with(${type}, left(pattern, -1)))))`;
+    SELECT FROM webhooks, unnest(events) AS pattern WHERE enabled AND ${selects(sql`${type}`)})`;
+}
+
+/** Whether `pattern`, a type or the beginning of types with `*` at its end, selects a type: a condition. */
+export function selects(type: RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql<boolean>`(pattern = ${type} OR (right(pattern, 1) = '*' AND starts_with(${type}, left(pattern, -1))))`;
 }
 
 /** The outbox in Postgres, for events that stand alone. */
