@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type { SaxesTagNS } from 'saxes';
+import { escapeMarkup } from '../../platform/text/escape-markup.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -52,8 +53,8 @@ export function cleanSvg(text: string): string {
     write(`</${local}>`);
     if (skipped > 0) skipped -= 1;
   });
-  parser.on('text', (part) => write(escaped(part)));
-  parser.on('cdata', (part) => write(escaped(part)));
+  parser.on('text', (part) => write(escapeMarkup(part)));
+  parser.on('cdata', (part) => write(escapeMarkup(part)));
   parser.write(text).close();
   const content = written.join('');
   rejectReferences(content);
@@ -81,7 +82,7 @@ function openTag({ local, attributes }: SaxesTagNS, isSkipped: boolean): string 
     const isKept = uri === '' ? name !== 'xmlns' : uri === XLINK && name === 'href';
     if (isKept) kept.set(name, value);
   }
-  const written = kept.entries().map(([name, value]) => ` ${name}="${escaped(value)}"`);
+  const written = kept.entries().map(([name, value]) => ` ${name}="${escapeMarkup(value)}"`);
   return `<${local}${[...written].join('')}>`;
 }
 
@@ -90,12 +91,4 @@ function rejectReferences(content: string): void {
   const references = content.matchAll(/url\(\s*(?:&quot;|&apos;|["'])?([^)]{0,40})/gi);
   const isForeign = [...references].some(([, target = '']) => !OWN_REFERENCE.test(target));
   if (isForeign || /@import|image-set|src\(|\\/i.test(content)) throw new Error(FOREIGN_REFERENCE);
-}
-
-function escaped(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
 }

@@ -4,6 +4,7 @@ import { errorHandler } from '../../http/errors/error-handler.ts';
 import { PORTAL_PATH } from '../../paths/path-matcher.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
+import { escapeMarkup } from '../../platform/text/escape-markup.ts';
 import { createBuiltPage, PORTAL_OPERATION } from '../built-page.ts';
 import { EXACT_PATHS } from '../management-app.ts';
 import { setSecurityHeaders } from '../security-headers.ts';
@@ -88,17 +89,9 @@ function completed(html: string, { brand, selfServicePath, publicUrl }: PortalOp
   const { name, logo, color, docsUrl, supportUrl } = brand;
   const facts = { name, hasLogo: logo !== null, docsUrl, supportUrl, selfServicePath, publicUrl };
   return html
-    .replace('<title></title>', () => `<title>${escaped(name)}</title>`)
-    .replace('content="{}"', () => `content="${escaped(JSON.stringify(facts))}"`)
+    .replace('<title></title>', () => `<title>${escapeMarkup(name)}</title>`)
+    .replace('content="{}"', () => `content="${escapeMarkup(JSON.stringify(facts))}"`)
     .replace('</head>', () =>
       color === null ? '</head>' : '<link rel="stylesheet" href="./portal/brand.css"></head>',
     );
-}
-
-function escaped(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
 }
