@@ -335,7 +335,6 @@ function digestOfConfiguration(
   { prune, force }: ApplyOptions,
 ): Buffer {
   const hashes = keys.map(({ secretDigest }) => secretDigest?.toString('hex') ?? null);
-  const content = [plans.map(writtenPlan), keys.map(writtenKey), hashes, prune, force];
-  // Without webhooks the digest is that of earlier versions.
-  return digestOf(webhooks.length === 0 ? content : [...content, webhooks.map(writtenWebhook)]);
+  const records = [plans.map(writtenPlan), keys.map(writtenKey), webhooks.map(writtenWebhook)];
+  return digestOf([...records, hashes, prune, force]);
 }

@@ -81,8 +81,7 @@ export function differenceBetween(
   const keySteps = keys.flatMap(({ step }) => step ?? []);
   const webhookSteps = webhooks.flatMap(({ step }) => step ?? []);
   const steps = [...planSteps, ...keySteps, ...webhookSteps];
-  // Without webhooks the digest is that of earlier versions.
-  const contents = [planSteps, keySteps, ...(webhookSteps.length > 0 ? [webhookSteps] : [])];
+  const contents = [planSteps, keySteps, webhookSteps];
   return {
     plans: planSteps,
     keys: keySteps,
