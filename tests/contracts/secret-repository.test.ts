@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ChangeContext } from '../../src/audit/change-context.ts';
 import type { NewConsumerKey, UpdatedKey } from '../../src/keys/key-repository.ts';
 import type { SecretReplacement } from '../../src/keys/secrets/secret-repository.ts';
-import type { StoredSecret } from '../../src/keys/secrets/stored-secret.ts';
+import type { SecretMatch, StoredSecret } from '../../src/keys/secrets/stored-secret.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 
@@ -28,6 +28,10 @@ describe.each([
   function secret(): StoredSecret {
     const { secretOrigin, secretHint, lookup, digestLookup, sealedSecret, sealedDigest } = sampleKey();
     return { secretOrigin, secretHint, lookup, digestLookup, sealedSecret, sealedDigest };
+  }
+
+  function matchOf({ lookup, digestLookup }: StoredSecret): SecretMatch {
+    return { lookups: [lookup], digestLookups: [digestLookup], isReserved: false };
   }
 
   function replacement(fields: Partial<SecretReplacement> = {}): SecretReplacement {
@@ -72,6 +76,20 @@ describe.each([
     expect(await found(lookup)).toEqual([{ secretVersion: 0, snapshot }]);
     expect((await store.records.keys.find(id))?.sealedSecret).toEqual(next.sealedSecret);
     expect(await store.records.secrets.findRotation(id, [])).toEqual(key.rotation);
+  });
+
+  it('raises the version of imports with each secret from outside, which replicas look for', async () => {
+    const versionOfImports = async () => (await store.records.secrets.importedSecrets()).version;
+    const before = await versionOfImports();
+    const key = sampleKey();
+    const options = { onConflict: 'fail', action: 'key.import' } as const;
+    await store.records.secrets.import([{ key, match: matchOf(key) }], options, sampleChange());
+    expect(await versionOfImports()).toBe(before + 1);
+    const given = secret();
+    await rotated(key.id, { secret: given, match: matchOf(given) });
+    expect(await versionOfImports()).toBe(before + 2);
+    await rotated((await inserted()).id);
+    expect(await versionOfImports()).toBe(before + 2);
   });
 
   it('keeps the expiry of a rotated key, or replaces it', async () => {
