@@ -8,7 +8,7 @@ import { digestOfSecret } from '../secrets/secret-digest.ts';
 import { isWellFormedSecret } from '../secrets/secret-format.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
 import type { AdminToken } from './admin-token.ts';
-import type { AdminTokenRepository, StoredAdminToken } from './admin-token-repository.ts';
+import type { AdminTokenRepository } from './admin-token-repository.ts';
 
 /** What `TokenAuthenticator` is built from. */
 export interface TokenAuthenticatorOptions {
@@ -45,28 +45,16 @@ export class TokenAuthenticator {
     const { repository, vault, clock } = this.#options;
     const nowMs = clock.nowMs();
     const lookups = [...vault.digestLookups(digestOfSecret(secret)), ...vault.lookups(secret)];
-    const found = await this.#lookUp(client, () => repository.findByLookup(lookups, nowMs));
+    const lookUp = this.#lookUps.resultOf(() => repository.findByLookup(lookups, nowMs), client);
+    if (lookUp === undefined)
+      throw new TollgateError('overloaded', 'Too many admin tokens wait to be looked up. Try again shortly.');
+    const found = await lookUp;
     if (found === undefined) return undefined;
     const { token, present } = found;
     if (token.expiresAtMs !== null && token.expiresAtMs <= nowMs) return undefined;
     await this.#noteUse(token, nowMs);
     const isPrevious = !lookups.some((lookup) => lookup.equals(present.lookup));
     return principalOf(token, isPrevious ? token.previousValidUntilMs : null);
-  }
-
-  #lookUp(
-    client: string,
-    find: () => Promise<StoredAdminToken | undefined>,
-  ): Promise<StoredAdminToken | undefined> {
-    const result = Promise.withResolvers<StoredAdminToken | undefined>();
-    const isTaken = this.#lookUps.run((done) => {
-      find().then(result.resolve, result.reject).finally(done);
-    }, client);
-    if (!isTaken)
-      result.reject(
-        new TollgateError('overloaded', 'Too many admin tokens wait to be looked up. Try again shortly.'),
-      );
-    return result.promise;
   }
 
   /** Only logs if the store is unavailable or read-only: the request is already authenticated. */

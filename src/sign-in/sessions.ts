@@ -97,7 +97,10 @@ export class Sessions {
     if (!secret.startsWith(`${SESSION_PREFIX}_`) || !isWellFormedSecret(secret)) return undefined;
     const { store, vault } = this.#options;
     const lookups = vault.digestLookups(digestOfSecret(secret));
-    const found = await this.#lookUp(client, () => store.findByLookup(lookups));
+    const lookUp = this.#lookUps.resultOf(() => store.findByLookup(lookups), client);
+    if (lookUp === undefined)
+      throw new TollgateError('overloaded', 'Too many sessions wait to be looked up. Try again shortly.');
+    const found = await lookUp;
     if (found === undefined || found.session.kind !== kind) return undefined;
     const session = await this.#present(found);
     return session && principalOfSession(session);
@@ -193,21 +196,6 @@ export class Sessions {
     const actor = { type: 'gateway', id: null, name: 'gateway' } as const;
     const atMs = this.#options.clock.nowMs();
     return { actor, atMs, reason, requestId, address, onlyTags: [], expects: undefined };
-  }
-
-  #lookUp(
-    client: string,
-    find: () => Promise<StoredSession | undefined>,
-  ): Promise<StoredSession | undefined> {
-    const result = Promise.withResolvers<StoredSession | undefined>();
-    const isTaken = this.#lookUps.run((done) => {
-      find().then(result.resolve, result.reject).finally(done);
-    }, client);
-    if (!isTaken)
-      result.reject(
-        new TollgateError('overloaded', 'Too many sessions wait to be looked up. Try again shortly.'),
-      );
-    return result.promise;
   }
 }
 

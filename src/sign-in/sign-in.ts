@@ -162,13 +162,10 @@ export class SignIn {
   }
 
   /** Addresses take turns, so that none of them keeps the others out. */
-  #call<Result>({ address }: AttemptContext, work: () => Promise<Result>): Promise<Result> {
-    const result = Promise.withResolvers<Result>();
-    const isTaken = this.#calls.run((done) => {
-      work().then(result.resolve, result.reject).finally(done);
-    }, address);
-    if (!isTaken) result.reject(new SignInFailure('provider_unavailable', 'too many attempts at a time'));
-    return result.promise;
+  async #call<Result>({ address }: AttemptContext, work: () => Promise<Result>): Promise<Result> {
+    const call = this.#calls.resultOf(work, address);
+    if (call === undefined) throw new SignInFailure('provider_unavailable', 'too many attempts at a time');
+    return call;
   }
 
   #seal(kind: SessionKind, content: Record<string, unknown>): string {

@@ -136,6 +136,24 @@ describe('The preview of a plan', () => {
     });
   });
 
+  it('is rejected with Retry-After where a token wants too many at a time, and other tokens have theirs', async () => {
+    const token = () => management.createToken({ scopes: ['plans:read', 'keys:read', 'usage:read'] });
+    const [busy, other] = [await token(), await token()];
+    const path = '/rate-limit/previewed/preview';
+    const previewAs = ({ secret }: { readonly secret: string }) =>
+      management.sendAs(secret, 'post', path, { limit: 1 }).then((response) => response);
+    const [many, one] = await management.records.db.transaction().execute(async (holder) => {
+      await sql`LOCK TABLE usage_key_days IN ACCESS EXCLUSIVE MODE`.execute(holder);
+      const sent = [1, 2, 3, 4].map(() => previewAs(busy));
+      const rejected = await Promise.race(sent);
+      expect(rejected).toMatchObject({ status: 503, body: { code: 'overloaded' } });
+      expect(rejected.headers['retry-after']).toBe('1');
+      return [sent, previewAs(other)] as const;
+    });
+    expect((await one).status).toBe(200);
+    expect((await Promise.all(many)).map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 503]);
+  });
+
   it('has only keys that the token sees', async () => {
     const mine = await key('mine', { tags: ['mine'] });
     await key('theirs');

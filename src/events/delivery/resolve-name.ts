@@ -37,14 +37,8 @@ export function nameResolver({
   lookUp = (name) => lookUpAll(name, { all: true }),
 }: NameResolverOptions = {}): ResolveName {
   const lookUps = new ConcurrencyLimit(SYSTEM_LOOK_UPS);
-  const bySystem: ResolveName = (name) => {
-    const result = Promise.withResolvers<readonly LookupAddress[]>();
-    const isTaken = lookUps.run((done) => {
-      lookUp(name).then(result.resolve, result.reject).finally(done);
-    }, name);
-    if (!isTaken) result.reject(codedError('ETIMEOUT'));
-    return result.promise;
-  };
+  const bySystem: ResolveName = (name) =>
+    lookUps.resultOf(() => lookUp(name), name) ?? Promise.reject(codedError('ETIMEOUT'));
   return async (name) => {
     const written = await addressesInHosts(hostsFile, name);
     if (written.length > 0) return written;

@@ -158,13 +158,10 @@ export class HandoverService {
     find: (digest: Buffer) => Promise<Found | undefined>,
   ): Promise<Found> {
     if (!isHandoverToken(token)) throw new HandoverNotFound();
-    const result = Promise.withResolvers<Found | undefined>();
-    const isTaken = this.#options.lookUps.run((done) => {
-      find(handoverDigest(token)).then(result.resolve, result.reject).finally(done);
-    }, client);
-    if (!isTaken)
+    const lookUp = this.#options.lookUps.resultOf(() => find(handoverDigest(token)), client);
+    if (lookUp === undefined)
       throw new TollgateError('overloaded', 'Too many links wait to be looked up. Try again shortly.');
-    const found = await result.promise;
+    const found = await lookUp;
     if (found === undefined) throw new HandoverNotFound();
     return found;
   }

@@ -63,7 +63,9 @@ export const previewRateLimit: Endpoint<UpdatePlanBody> = {
   ),
   errors: ['pattern_not_canonical', 'plan_not_found', 'range_too_large'],
   async handle({ id, body, principal }, { previewer }) {
-    return { rateLimitId: id, ...presentPreview(await previewer.preview(id, body, principal.onlyTags)) };
+    const { id: principalId, identity, onlyTags } = principal;
+    const name = identity?.subject ?? principalId ?? '';
+    return { rateLimitId: id, ...presentPreview(await previewer.preview(id, body, { name, onlyTags })) };
   },
 };
 

@@ -1,6 +1,7 @@
 import { TollgateError } from '../../errors.ts';
 import type { PathCase } from '../../paths/path-readings.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
 import { canonicalTerms } from '../canonical-terms.ts';
 import { checkPlan } from '../check-plan.ts';
 import type { PlanTerms } from '../plan.ts';
@@ -11,6 +12,16 @@ import { PREVIEW_HOURS, type PreviewedLimit, previewedLimits } from './preview-l
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const WORST = 20;
+/** A preview reads much: more than one at a time would slow down what else needs the store. A group is an administrator. */
+const READS = { maxRunning: 1, maxWaiting: 8, maxWaitingPerGroup: 2 };
+
+/** Who wants a preview. */
+export interface PreviewReader {
+  /** Names the administrator; administrators take turns. */
+  readonly name: string;
+  /** The preview has only keys with all of these tags. */
+  readonly onlyTags: readonly string[];
+}
 
 interface PlanPreviewerOptions {
   readonly plans: Pick<PlanService, 'get'>;
@@ -33,20 +44,20 @@ export interface DraftPreview extends PlanPreview {
 /** Shows what a change of a plan would do to the keys under it, judged by what they did. Changes nothing. */
 export class PlanPreviewer {
   readonly #options: PlanPreviewerOptions;
-  #isReading = false;
+  readonly #reads = new ConcurrencyLimit(READS);
 
   constructor(options: PlanPreviewerOptions) {
     this.#options = options;
   }
 
   /**
-   * Throws `PlanNotFound`, `PreviewTooLarge`, `overloaded` while another preview is made, and what `PlanService.update` throws for the
-   * same fields.
+   * Throws `PlanNotFound`, `PreviewTooLarge`, `overloaded` if too many previews wait, of all readers or of this one, and what
+   * `PlanService.update` throws for the same fields.
    */
   async preview(
     planId: string,
     changes: Partial<PlanTerms>,
-    onlyTags: readonly string[],
+    { name, onlyTags }: PreviewReader,
   ): Promise<DraftPreview> {
     const { plans, previews, defaultPlanId, pathCase, clock } = this.#options;
     const draft = canonicalTerms({ ...(await plans.get(planId)), ...changes }, pathCase);
@@ -56,23 +67,15 @@ export class PlanPreviewer {
     const all = previewedLimits(draft);
     const limits = all.filter(({ quality }) => quality !== 'unknown');
     const request = { planId, isDefault: planId === defaultPlanId, onlyTags, fromMs, toMs };
-    const preview = await this.#oneAtATime(() => previews.read({ ...request, limits, worst: WORST }));
+    const read = this.#reads.resultOf(() => previews.read({ ...request, limits, worst: WORST }), name);
+    if (read === undefined)
+      throw new TollgateError('overloaded', 'Too many previews of plans wait to be made. Try again shortly.');
+    const preview = await read;
     const found = new Map(limits.map(({ limitId }, index) => [limitId, preview.byLimit[index]]));
     return {
       ...preview,
       ...{ fromMs, toMs, hasCosts: draft.costs.some(({ cost }) => cost !== 1) },
       limits: all.map((limit) => ({ ...limit, wouldBeLimited: found.get(limit.limitId) })),
     };
-  }
-  /** A preview reads much: more than one of a process would slow down what else needs the store. */
-  async #oneAtATime(read: () => Promise<PlanPreview>): Promise<PlanPreview> {
-    if (this.#isReading)
-      throw new TollgateError('overloaded', 'Another preview of a plan is being made. Try again shortly.');
-    this.#isReading = true;
-    try {
-      return await read();
-    } finally {
-      this.#isReading = false;
-    }
   }
 }

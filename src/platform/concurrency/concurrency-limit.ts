@@ -41,6 +41,15 @@ export class ConcurrencyLimit {
     return true;
   }
 
+  /** What the work results in, which begins now or later. Undefined, and it does not begin, if too many wait. */
+  resultOf<Result>(work: () => Promise<Result>, group?: string): Promise<Result> | undefined {
+    const result = Promise.withResolvers<Result>();
+    const isTaken = this.run((done) => {
+      work().then(result.resolve, result.reject).finally(done);
+    }, group);
+    return isTaken ? result.promise : undefined;
+  }
+
   #start(task: Task): void {
     this.#running += 1;
     task(() => {
