@@ -17,6 +17,9 @@ interface AccessTokensOptions {
   readonly log: Logger;
 }
 
+/** The end of the year 9999: later instants have no form that every reader of RFC 3339 knows. */
+const LAST_INSTANT_MS = Date.UTC(10_000, 0) - 1;
+
 /** Access tokens of programs: JWTs of the identity provider (RFC 9068). They are verified with its cached keys alone. */
 export class AccessTokens {
   readonly #options: AccessTokensOptions;
@@ -51,7 +54,7 @@ export class AccessTokens {
       scopes: new Set(grant.scopes),
       onlyTags: grant.onlyTags,
       allowedIps: null,
-      expiresAtMs: exp * 1000,
+      expiresAtMs: Math.min(exp * 1000, LAST_INSTANT_MS),
       version: null,
     };
   }

@@ -31,11 +31,11 @@ export function explainMissing(claims: Claims, name: string): string | undefined
   return undefined;
 }
 
-/** A claim that is a text for people: without control characters, cut to 255 characters. */
+/** A claim that is a text for people: without control characters and line breaks, cut to 255 characters. */
 export function textClaim(claims: Claims, name: string): string | undefined {
   const value = claims[name];
   if (typeof value !== 'string') return undefined;
-  const text = [...value.replaceAll(/\p{C}/gu, ' ').trim()].slice(0, 255).join('');
+  const text = [...value.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, ' ').trim()].slice(0, 255).join('');
   return text === '' ? undefined : text;
 }
 

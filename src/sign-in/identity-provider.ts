@@ -1,6 +1,7 @@
 import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import * as client from 'openid-client';
 import type { Clock } from '../platform/clock.ts';
+import { boundedFetch } from './bounded-fetch.ts';
 import type { Claims } from './claims.ts';
 import { claimValues } from './claims.ts';
 import { providerFailure } from './provider-failure.ts';
@@ -15,10 +16,12 @@ export const SIGNATURE_ALGORITHMS = [
 ];
 /** How far the clock of the provider may differ. Seconds. */
 export const CLOCK_TOLERANCE_S = 30;
-/** The timeout of a request to the provider. */
-const TIMEOUT_S = 5;
+/** The timeout of a request to the provider, its body included. */
+const TIMEOUT_MS = 5000;
 /** How long the metadata of the provider is used before it is fetched again. */
 const METADATA_MAX_AGE_MS = 3_600_000;
+/** How long it is not fetched after a failure. */
+const PAUSE_MS = 30_000;
 
 /** What `IdentityProvider` is built from. */
 export interface ProviderOptions {
@@ -31,6 +34,8 @@ export interface ProviderOptions {
   /** Fetched from the userinfo endpoint if the ID token does not have it. */
   readonly claim: string;
   readonly clock: Clock;
+  /** Of a request. 5000 by default. */
+  readonly timeoutMs?: number;
 }
 
 /** The secrets of one attempt to sign in. */
@@ -66,17 +71,18 @@ export type DeviceWait = 'pending' | 'slow_down';
 interface Discovered {
   readonly config: client.Configuration;
   readonly keys: SigningKeys;
-  readonly atMs: number;
 }
 
 /**
  * An OpenID provider; `openid-client` and `jose` speak the protocol. Its metadata is fetched when it is first needed and again after an
- * hour; if that fails, the metadata from before is used. Every method throws `SignInFailure`.
+ * hour; if that fails, the metadata from before is used for half a minute. Every method throws `SignInFailure`.
  */
 export class IdentityProvider {
   readonly #options: ProviderOptions;
   #discovered: Discovered | undefined;
   #discovering: Promise<Discovered> | undefined;
+  /** When the metadata is fetched again. Monotonic. */
+  #fetchAtMs = 0;
 
   constructor(options: ProviderOptions) {
     this.#options = options;
@@ -160,9 +166,14 @@ export class IdentityProvider {
     }
   }
 
-  /** The keys that sign access tokens, cached; an unknown key makes it look again, but not often. */
+  /**
+   * The keys that sign access tokens, cached; an unknown key makes it look again, but not often. Metadata that is known is used at once,
+   * and fetched again beside it: no program waits for a slow provider.
+   */
   async signingKeys(): Promise<{ readonly keys: JWTVerifyGetKey; readonly issuer: string }> {
-    const { config, keys } = await this.#discover();
+    // With known metadata this never rejects.
+    const discovering = this.#discover();
+    const { config, keys } = this.#discovered ?? (await discovering);
     return { keys: keys.find, issuer: config.serverMetadata().issuer };
   }
 
@@ -211,21 +222,23 @@ export class IdentityProvider {
 
   async #discover(): Promise<Discovered> {
     const known = this.#discovered;
-    if (known !== undefined && this.#nowMs() - known.atMs < METADATA_MAX_AGE_MS) return known;
+    if (known !== undefined && this.#nowMs() < this.#fetchAtMs) return known;
     this.#discovering ??= this.#fetchMetadata().finally(() => {
       this.#discovering = undefined;
     });
     try {
       this.#discovered = await this.#discovering;
+      this.#fetchAtMs = this.#nowMs() + METADATA_MAX_AGE_MS;
       return this.#discovered;
     } catch (error) {
+      this.#fetchAtMs = this.#nowMs() + PAUSE_MS;
       if (known !== undefined) return known;
       throw providerFailure(error);
     }
   }
 
   async #fetchMetadata(): Promise<Discovered> {
-    const { issuer, clientId, clientSecret } = this.#options;
+    const { issuer, clientId, clientSecret, clock, timeoutMs = TIMEOUT_MS } = this.#options;
     const authentication = clientSecret === null ? client.None() : undefined;
     const config = await client.discovery(
       issuer,
@@ -235,18 +248,21 @@ export class IdentityProvider {
         [client.clockTolerance]: CLOCK_TOLERANCE_S,
       },
       authentication,
-      { timeout: TIMEOUT_S, ...(issuer.protocol === 'http:' && { execute: [client.allowInsecureRequests] }) },
+      {
+        timeout: timeoutMs / 1000,
+        [client.customFetch]: boundedFetch,
+        ...(issuer.protocol === 'http:' && { execute: [client.allowInsecureRequests] }),
+      },
     );
-    const { jwks_uri: jwksUri } = config.serverMetadata();
-    if (jwksUri === undefined) throw new SignInFailure('response_invalid', 'the provider names no keys');
-    // `openid-client` demands this of the other addresses.
-    if (issuer.protocol === 'https:' && !jwksUri.startsWith('https:'))
-      throw new SignInFailure('response_invalid', 'the keys of the provider are not at https');
+    const metadata = config.serverMetadata();
+    // `openid-client` checks the other addresses before it sends a request.
+    addressIn(metadata, 'authorization_endpoint', issuer);
+    const jwksUri = addressIn(metadata, 'jwks_uri', issuer);
     const before = this.#discovered;
-    const isSame = before?.config.serverMetadata().jwks_uri === jwksUri;
+    const isSame = before?.config.serverMetadata().jwks_uri === metadata.jwks_uri;
     const keys =
-      before !== undefined && isSame ? before.keys : new SigningKeys(new URL(jwksUri), this.#options.clock);
-    return { config, keys, atMs: this.#nowMs() };
+      before !== undefined && isSame ? before.keys : new SigningKeys(jwksUri, { clock, timeoutMs });
+    return { config, keys };
   }
 
   #nowMs(): number {
@@ -261,6 +277,17 @@ const WAITS: ReadonlyMap<string, DeviceWait> = new Map([
 ]);
 /** OpenID Connect Core 2: at most 255 ASCII characters. */
 const SUBJECT = /^[\x21-\x7e]{1,255}$/;
+
+/** An address in the metadata of a provider, at https like the provider itself. */
+function addressIn(
+  metadata: client.ServerMetadata,
+  name: 'authorization_endpoint' | 'jwks_uri',
+  issuer: URL,
+): URL {
+  const url = URL.parse(String(metadata[name]));
+  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && issuer.protocol === 'http:')) return url;
+  throw new SignInFailure('response_invalid', `${name} is missing, or not at https`);
+}
 
 async function attempt<Result>(call: () => Promise<Result>): Promise<Result> {
   try {

@@ -39,6 +39,8 @@ export function providerFailure(error: unknown): SignInFailure {
     if (error.status >= 500) return new SignInFailure('provider_unavailable', `status ${error.status}`);
     return rejected(`status ${error.status}`);
   }
+  // `openid-client` wraps what `boundedFetch` throws.
+  if (error instanceof ClientError && error.cause instanceof SignInFailure) return error.cause;
   const code = codeOf(error);
   if (error instanceof ClientError || error instanceof errors.JOSEError)
     return new SignInFailure(

@@ -1,5 +1,13 @@
-import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTVerifyGetKey, type RemoteJWKSet } from 'jose';
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
+  errors,
+  type JWTVerifyGetKey,
+  type RemoteJWKSet,
+} from 'jose';
 import type { Clock } from '../platform/clock.ts';
+import { boundedFetch } from './bounded-fetch.ts';
 import { SignInFailure } from './sign-in-failure.ts';
 
 /** How old keys may get before they are fetched again. */
@@ -17,8 +25,12 @@ export class SigningKeys {
   #fetchAtMs: number;
   #pausedUntilMs = 0;
 
-  constructor(url: URL, clock: Clock) {
-    this.#remote = createRemoteJWKSet(url, { cacheMaxAge: Number.POSITIVE_INFINITY });
+  /** `timeoutMs`: of a request. */
+  constructor(url: URL, { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number }) {
+    this.#remote = createRemoteJWKSet(url, {
+      ...{ cacheMaxAge: Number.POSITIVE_INFINITY, timeoutDuration: timeoutMs },
+      [customFetch]: boundedFetch,
+    });
     this.#clock = clock;
     this.#fetchAtMs = clock.monotonicMs() + MAX_AGE_MS;
   }
@@ -26,12 +38,14 @@ export class SigningKeys {
   /** The key of a signature. Throws an error of `jose`, or `SignInFailure`. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs < this.#pausedUntilMs) return this.#known(header, token);
-    if (nowMs >= this.#fetchAtMs) this.#refresh(nowMs);
+    const isPaused = nowMs < this.#pausedUntilMs;
+    if (!isPaused && nowMs >= this.#fetchAtMs) this.#refresh(nowMs);
     try {
-      return await this.#remote(header, token);
+      return await (isPaused ? this.#known(header, token) : this.#remote(header, token));
     } catch (error) {
-      if (!isAboutKey(error)) this.#pausedUntilMs = nowMs + PAUSE_MS;
+      if (isUnreadableKey(error))
+        throw new SignInFailure('response_invalid', 'a key of the provider can not be read');
+      if (!isPaused && !isAboutKey(error)) this.#pausedUntilMs = nowMs + PAUSE_MS;
       throw error;
     }
   };
@@ -56,7 +70,16 @@ export class SigningKeys {
   }
 }
 
+/** WebCrypto throws these for a key that it can not import. `fetch` throws a `TypeError` too, which has a cause. */
+function isUnreadableKey(error: unknown): boolean {
+  return error instanceof DOMException || (error instanceof TypeError && error.cause === undefined);
+}
+
 /** Whether an error says something about the key, and not that the keys could not be fetched. */
 function isAboutKey(error: unknown): boolean {
-  return error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys;
+  return (
+    error instanceof errors.JWKSNoMatchingKey ||
+    error instanceof errors.JWKSMultipleMatchingKeys ||
+    error instanceof errors.JOSENotSupported
+  );
 }

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
 import { DOCUMENTED_ENDPOINTS, ENDPOINTS } from '../../src/management/endpoints.ts';
 import { SCOPES } from '../../src/permissions/scopes.ts';
 import { systemRandom } from '../../src/platform/random.ts';
@@ -12,6 +13,7 @@ import { rotateSealedSessions } from '../../src/sign-in/sealed-session.ts';
 import { ROOT_TOKEN, startManagement } from '../management/start-management.ts';
 import { ENCRYPTION_KEY } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 import { startSignIn, type TestSignIn } from './start-sign-in.ts';
 import type { TestBrowser } from './test-provider.ts';
 
@@ -133,12 +135,13 @@ describe('A stream of events', () => {
 });
 
 describe('A change of many keys', () => {
-  const disable = async (browser: TestBrowser) => {
-    const ids = [await createKey(browser), await createKey(browser)];
+  const disableKeys = async (browser: TestBrowser, ids: readonly string[]) => {
     const response = await post(browser, '/api-keys/bulk', { ids, action: 'disable' });
     expect(response.status).toBe(201);
     return ((await response.json()) as { jobId: string }).jobId;
   };
+  const disable = async (browser: TestBrowser) =>
+    disableKeys(browser, [await createKey(browser), await createKey(browser)]);
   const ended = async (jobId: string) => {
     const show = async () => (await gateway.management.send('get', `/tollgate/job/${jobId}`)).body;
     await until(async () => !['waiting', 'running'].includes((await show()).state));
@@ -158,6 +161,27 @@ describe('A change of many keys', () => {
     const { body } = await management.send('get', `/tollgate/audit-log?jobId=${jobId}&action=key.update`);
     expect(body.entries).toHaveLength(2);
     for (const { actor } of body.entries) expect(actor).toMatchObject({ type: 'person', subject: 'bob' });
+  });
+
+  it('stops before its next key when the session of its author ends', async () => {
+    const { provider, management } = gateway;
+    provider.people.set('carol', { name: 'Carol', groups: ['admins'] });
+    const browser = await gateway.signIn('carol');
+    const ids = [await createKey(browser), await createKey(browser), await createKey(browser)];
+    management.startJobs();
+    const lock = sql`SELECT FROM consumer_keys WHERE id = ${ids[1]} FOR UPDATE`;
+    // The job waits for this lock in the middle of its second key.
+    const jobId = await management.records.db.transaction().execute(async (transaction) => {
+      await lock.execute(transaction);
+      const begun = await disableKeys(browser, ids);
+      await until(async () => (await waitingForLocks(management.records.db)) > 0);
+      await gateway.call(browser, '/tollgate/session/current', { method: 'DELETE' });
+      return begun;
+    });
+    expect(await ended(jobId)).toMatchObject({ state: 'stopped', total: 3, done: 2, failedCount: 0 });
+    const { body } = await management.send('get', `/tollgate/audit-log?jobId=${jobId}&action=key.update`);
+    const changed = body.entries.map(({ target }: { target: { id: string } }) => target.id);
+    expect(changed).toEqual([ids[1], ids[0]]);
   });
 });
 

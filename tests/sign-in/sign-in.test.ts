@@ -156,6 +156,13 @@ describe('Sign-in with an identity provider', () => {
     expect(verified.valid).toBe(true);
   });
 
+  it('shows and logs a person on one line, in the direction of the text, whatever the provider calls them', async () => {
+    const name = 'Alice\u202eecilA\u2028\u2029\r\nroot\u0000\u200b';
+    gateway.provider.people.set('alice', { name, groups: ['admins'] });
+    const { body } = await whoami(await gateway.signIn('alice'));
+    expect(body.name).toBe('Alice ecilA    root');
+  });
+
   it('lets a person make admin tokens with no more than their own scopes', async () => {
     const browser = await gateway.signIn('alice');
     const create = (by: TestBrowser, scopes: readonly string[]) =>

@@ -1,0 +1,306 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { constants, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { pino } from 'pino';
+import { AccessTokens } from '../../src/sign-in/access-tokens.ts';
+import { claimValues } from '../../src/sign-in/claims.ts';
+import { type Identity, IdentityProvider } from '../../src/sign-in/identity-provider.ts';
+import { grantOf, parseScopesMap } from '../../src/sign-in/scopes-map.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { until } from '../support/until.ts';
+
+type Respond = (res: ServerResponse) => void;
+type Part = 'metadata' | 'keys' | 'token' | 'userinfo';
+
+const PATHS: Readonly<Record<string, Part>> = {
+  '/.well-known/openid-configuration': 'metadata',
+  '/keys': 'keys',
+  '/token': 'token',
+  '/userinfo': 'userinfo',
+};
+const ATTEMPT = { state: 's', nonce: 'n', codeVerifier: 'v'.repeat(43), redirectUri: 'http://127.0.0.1/cb' };
+const MEBIBYTE = 1_048_576;
+const nowS = () => Math.floor(Date.now() / 1000);
+
+let issuer: string;
+let privateKey: CryptoKey;
+let publicKey: JWK;
+let responses: Readonly<Record<Part, Respond>>;
+/** Bytes that the provider could write of the response that is endless. */
+let written = 0;
+const requests: Part[] = [];
+const server = createServer((req, res) => {
+  const part = PATHS[req.url ?? ''];
+  if (part === undefined) return void res.writeHead(404).end();
+  requests.push(part);
+  responses[part](res);
+});
+
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const pair = await generateKeyPair('ES256', { extractable: true });
+  privateKey = pair.privateKey;
+  publicKey = { ...(await exportJWK(pair.publicKey)), kid: 'k' };
+});
+
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+const json =
+  (body: unknown): Respond =>
+  (res) =>
+    void res.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+
+function jwt(claims: object, header: object = {}): Promise<string> {
+  return new SignJWT({
+    ...{
+      iss: issuer,
+      aud: 'tollgate',
+      sub: 'alice',
+      nonce: ATTEMPT.nonce,
+      name: 'Alice',
+      groups: ['admins'],
+    },
+    ...{ iat: nowS(), exp: nowS() + 300, ...claims },
+  })
+    .setProtectedHeader({ alg: 'ES256', kid: 'k', ...header })
+    .sign(privateKey, { crit: { x: true } });
+}
+
+/** What the usual provider has at its addresses, and what this one has in their place. */
+async function provider(changed: Partial<Record<Part, Respond>>, metadata: object = {}): Promise<void> {
+  const tokens = { access_token: 'a', token_type: 'Bearer', id_token: await jwt({}) };
+  responses = {
+    metadata: json({
+      ...{ issuer, authorization_endpoint: `${issuer}/auth`, token_endpoint: `${issuer}/token` },
+      ...{ jwks_uri: `${issuer}/keys`, userinfo_endpoint: `${issuer}/userinfo` },
+      ...{ id_token_signing_alg_values_supported: ['ES256', 'RS256', 'HS256', 'none'], ...metadata },
+    }),
+    keys: json({ keys: [publicKey] }),
+    token: json(tokens),
+    userinfo: json({ sub: 'alice' }),
+    ...changed,
+  };
+  requests.length = 0;
+}
+
+function client(clock = new ManualClock(0), timeoutMs?: number): IdentityProvider {
+  const who = { clientId: 'tollgate', clientSecret: 'secret', scopes: 'openid', claim: 'groups' };
+  return new IdentityProvider({
+    ...{ ...who, issuer: new URL(issuer), clock },
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  });
+}
+
+async function signIn(timeoutMs?: number): Promise<Identity> {
+  const asked = client(undefined, timeoutMs);
+  await asked.authorizationUrl(ATTEMPT);
+  return asked.redeem(new URL('http://127.0.0.1/cb?code=c&state=s'), ATTEMPT);
+}
+
+/** As the token endpoint of a provider whose ID token has these claims. */
+async function withIdToken(claims: object, header: object = {}): Promise<Identity> {
+  const id_token = await jwt(claims, header);
+  await provider({ token: json({ access_token: 'a', token_type: 'Bearer', id_token }) });
+  return signIn();
+}
+
+const endless: Respond = (res) => {
+  res.writeHead(200, { 'Content-Type': 'application/json' });
+  const chunk = Buffer.alloc(65_536, 0x20);
+  const write = () => {
+    while (!res.destroyed && res.write(chunk)) written += chunk.length;
+  };
+  res.on('drain', write);
+  write();
+};
+const slow: Respond = (res) => {
+  res.writeHead(200, { 'Content-Type': 'application/json' });
+  const timer = setInterval(() => res.write(' '), 10);
+  res.on('close', () => clearInterval(timer));
+};
+/** 64 MiB of zeros. */
+const bomb: Respond = (res) =>
+  void res
+    .writeHead(200, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' })
+    .end(gzipSync(Buffer.alloc(64 * MEBIBYTE), { level: constants.Z_BEST_SPEED }));
+const page: Respond = (res) =>
+  void res.writeHead(200, { 'Content-Type': 'text/html' }).end('<p>maintenance</p>');
+const redirect: Respond = (res) => void res.writeHead(302, { Location: `${issuer}/token` }).end();
+const nested: Respond = (res) =>
+  void res
+    .writeHead(200, { 'Content-Type': 'application/json' })
+    .end(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+const unavailable = { name: 'SignInFailure', reason: 'provider_unavailable' };
+const invalid = { name: 'SignInFailure', reason: 'response_invalid' };
+
+describe.each<Part>(['metadata', 'keys', 'token', 'userinfo'])('A hostile provider at its %s', (part) => {
+  const hostile = async (respond: Respond, timeoutMs?: number) => {
+    // Without a name in the ID token, the userinfo endpoint is asked as well.
+    const id_token = await jwt({ name: undefined });
+    await provider({
+      token: json({ access_token: 'a', token_type: 'Bearer', id_token }),
+      [part]: respond,
+    });
+    return signIn(timeoutMs);
+  };
+
+  it('has no more than a mebibyte of an endless response kept', async () => {
+    written = 0;
+    await expect(hostile(endless)).rejects.toMatchObject({
+      ...unavailable,
+      detail: 'a response of more than 1048576 bytes',
+    });
+    // The rest is in the buffers of sockets.
+    expect(written).toBeLessThan(32 * MEBIBYTE);
+  });
+
+  it('has no more than a mebibyte of a compressed response kept', async () => {
+    await expect(hostile(bomb)).rejects.toMatchObject({
+      detail: 'a response of more than 1048576 bytes',
+    });
+  });
+
+  it('is given up on when it sends byte after byte, or nothing', async () => {
+    await expect(hostile(slow, 100)).rejects.toMatchObject(unavailable);
+    await expect(hostile(() => {}, 100)).rejects.toMatchObject(unavailable);
+  });
+
+  it('gets nowhere with a page, a redirect, or JSON that is none of its kind', async () => {
+    for (const respond of [page, redirect]) await expect(hostile(respond)).rejects.toMatchObject(unavailable);
+    for (const respond of [json(null), json([]), nested])
+      await expect(hostile(respond)).rejects.toMatchObject({ name: 'SignInFailure' });
+  });
+});
+
+describe('A hostile provider', () => {
+  it.each<[Record<string, unknown>]>([
+    [{ issuer: 'https://evil.example.com' }],
+    [{ authorization_endpoint: 'javascript:alert(1)' }],
+    [{ authorization_endpoint: null }],
+    [{ authorization_endpoint: '/auth' }],
+    [{ token_endpoint: 'file:///etc/passwd' }],
+    [{ token_endpoint: 'data:application/json,{}' }],
+    [{ jwks_uri: 'data:application/json,{"keys":[]}' }],
+    [{ jwks_uri: 5 }],
+    [{ id_token_signing_alg_values_supported: 'ES256' }],
+  ])('gets nowhere with %j in its metadata', async (metadata) => {
+    await provider({}, metadata);
+    await expect(signIn()).rejects.toMatchObject(invalid);
+  });
+
+  it.each<[string, object, object?]>([
+    ['a key that is not there', {}, { kid: 'other' }],
+    ['an extension that must be understood', {}, { crit: ['x'], x: true }],
+    ['an empty subject', { sub: '' }],
+    ['a subject with a line break', { sub: 'alice\n' }],
+    ['a subject of 100 000 characters', { sub: 'a'.repeat(100_000) }],
+    ['a subject beyond ASCII', { sub: 'älice' }],
+    ['a list of subjects', { sub: ['alice'] }],
+    ['another nonce', { nonce: 'other' }],
+    ['another client as its party', { aud: ['tollgate', 'other'], azp: 'other' }],
+    ['another issuer', { iss: 'https://evil.example.com' }],
+    ['times that are none', { exp: 'never' }],
+  ])('gets nowhere with an ID token with %s', async (_what, claims, header = {}) => {
+    await expect(withIdToken(claims, header)).rejects.toMatchObject(invalid);
+  });
+
+  it('gets nowhere without a signature, or with its public key as a shared secret', async () => {
+    const shared = new TextEncoder().encode(JSON.stringify(publicKey));
+    const claims = { iss: issuer, aud: 'tollgate', sub: 'alice', nonce: 'n', iat: nowS(), exp: nowS() + 300 };
+    const symmetric = new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid: 'k' }).sign(shared);
+    const [, payload] = (await symmetric).split('.');
+    const none = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${payload}.`;
+    const secretKey = { kty: 'oct', kid: 'k', k: Buffer.from(shared).toString('base64url') };
+    for (const id_token of [await symmetric, none]) {
+      await provider({
+        token: json({ access_token: 'a', token_type: 'Bearer', id_token }),
+        keys: json({ keys: [secretKey, publicKey] }),
+      });
+      await expect(signIn()).rejects.toMatchObject(invalid);
+    }
+  });
+
+  it.each<[string, object]>([
+    ['none of its parts', { kty: 'EC', crv: 'P-256' }],
+    ['a point that is not on the curve', { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }],
+    ['parts that are no numbers', { kty: 'EC', crv: 'P-256', x: '!', y: '!' }],
+  ])('gets nowhere with a key with %s', async (_what, key) => {
+    await provider({ keys: json({ keys: [{ ...key, kid: 'k' }] }) });
+    await expect(signIn()).rejects.toMatchObject(invalid);
+  });
+
+  it('says which groups a person has among very many, and only those that are texts', async () => {
+    const groups = [...Array.from({ length: 10_000 }, (_, index) => `group ${index}`), ['nested'], { a: 1 }];
+    const { claims } = await withIdToken({ groups });
+    expect(claims.groups).toHaveLength(10_002);
+    const map = parseScopesMap('{"nested": ["all"], "group 9999": ["keys:read"]}');
+    expect(grantOf(map, claimValues(claims, 'groups') ?? [])?.scopes).toEqual(['keys:read']);
+  });
+
+  it('gives no claims of another person at the userinfo endpoint', async () => {
+    await provider({
+      token: json({ access_token: 'a', token_type: 'Bearer', id_token: await jwt({ name: undefined }) }),
+      userinfo: json({ sub: 'bob', groups: ['admins'] }),
+    });
+    await expect(signIn()).rejects.toMatchObject(invalid);
+  });
+});
+
+describe('An access token', () => {
+  function accessTokens(asked: IdentityProvider, clock: ManualClock): AccessTokens {
+    const map = parseScopesMap('{"admins": ["all"]}');
+    return new AccessTokens({
+      ...{ provider: asked, audience: 'tollgate', claim: 'groups', map, clock },
+      log: pino({ level: 'silent' }),
+    });
+  }
+  const token = (claims: object = {}) => jwt({ client_id: 'billing', ...claims }, { typ: 'at+jwt' });
+
+  it('is rejected where the key of its signature can not be read, and does not keep new keys away', async () => {
+    const broken = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' };
+    const clock = new ManualClock(Date.now());
+    await provider({ keys: json({ keys: [{ ...broken, kid: 'k' }] }) });
+    const tokens = accessTokens(client(clock), clock);
+    const authenticate = async () => tokens.authenticate(await token({ exp: nowS() + 3600 }));
+    expect(await authenticate()).toBeUndefined();
+    clock.advance(590_000);
+    expect(await authenticate()).toBeUndefined();
+    await provider({});
+    clock.advance(15_000);
+    // The keys are fetched beside the request.
+    await until(async () => (await authenticate()) !== undefined);
+  });
+
+  it('ends at a time that can be stored, whatever it says', async () => {
+    const clock = new ManualClock(Date.now());
+    await provider({});
+    const found = await accessTokens(client(clock), clock).authenticate(await token({ exp: 1e300 }));
+    expect(new Date(found?.expiresAtMs ?? Number.NaN).toISOString()).toBe('9999-12-31T23:59:59.999Z');
+  });
+
+  it('neither waits for a provider that does not respond, nor has it asked each time', async () => {
+    const clock = new ManualClock(Date.now());
+    await provider({});
+    const asked = client(clock);
+    const tokens = accessTokens(asked, clock);
+    const authenticate = async () => tokens.authenticate(await token({ exp: nowS() + 7200 }));
+    expect(await authenticate()).toMatchObject({ name: 'billing' });
+    clock.advance(3_600_000);
+    const hanging = Promise.withResolvers<ServerResponse>();
+    await provider({ metadata: hanging.resolve });
+    expect(await authenticate()).toMatchObject({ name: 'billing' });
+    (await hanging.promise).destroy();
+    // A sign-in waits for it.
+    await asked.authorizationUrl(ATTEMPT);
+    for (let times = 0; times < 3; times += 1) await authenticate();
+    expect(requests.filter((part) => part === 'metadata')).toHaveLength(1);
+  });
+});
