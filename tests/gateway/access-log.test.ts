@@ -1,5 +1,7 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { versionKeyName } from '../../src/storage/redis/redis-key-names.ts';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
@@ -65,6 +67,19 @@ async function send(
 }
 
 describe('the access log', () => {
+  it('says of a key that Postgres has again while Redis knows that it was deleted what is wrong', async () => {
+    const { id, secret } = await fleet.admin.makeKey('restored');
+    const redis = new Redis(fleet.redisUrl);
+    await redis.set(versionKeyName(id), '-', 'PX', 60_000);
+    redis.disconnect();
+    expect((await send('/v1/things', 'restored-1', secret)).status).toBe(503);
+    expect(await lineOf(fleet.replicas[0], 'restored-1')).toMatchObject({
+      outcome: 'unavailable',
+      errorCode: 'store_unavailable',
+      cause: 'DeletedInRedis',
+    });
+  });
+
   it('has a line for each proxied request, with key, status, timings and decision', async () => {
     await fleet.admin.makePlan('two', 2, 'hour');
     const { id, secret } = await fleet.admin.makeKey('logged', 'two');

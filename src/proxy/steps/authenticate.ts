@@ -75,6 +75,11 @@ export interface CurrentKeyOptions {
 /** A copy that was read for this request is stale only if the key was deleted after the read: then the second read finds nothing. */
 const MAX_RELOADS = 2;
 
+/** Why a key that Postgres has can't be used, for the log: as after the restore of a backup, if Redis was not emptied. */
+class DeletedInRedis extends Error {
+  override readonly name = 'DeletedInRedis';
+}
+
 /**
  * Decides whether a request may use its copy of a key, and reads a stale copy again:
  *
@@ -151,7 +156,7 @@ export class CurrentKey {
     // Until the copy has been read again, the key may be gone: a request that ends meanwhile is logged without a key.
     exchange.entry = undefined;
     if (exchange.reloads === MAX_RELOADS) {
-      exchange.reject(unavailable(new Error('A copy read for this request was called stale.')));
+      exchange.reject(unavailable(new DeletedInRedis()));
       return;
     }
     exchange.reloads += 1;
