@@ -5,11 +5,19 @@ import { type Fleet, startFleet } from '../support/fleet.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
+const AUTHORIZE_TOKEN = 'a-token-of-another-gateway';
+const IMPORTED = 'a-secret-that-was-imported-1';
+const HEADER = 'private-header-of-a-webhook';
+
 let fleet: Fleet;
 let secrets: readonly string[];
 
 beforeAll(async () => {
-  fleet = await startFleet(1, { LOG_LEVEL: 'trace', BACKEND_TIMEOUT_MS: '300' }, (req, res) => {
+  const settings = {
+    ...{ LOG_LEVEL: 'trace', BACKEND_TIMEOUT_MS: '300', AUTHORIZE_PORT: '0', AUTHORIZE_TOKEN },
+    ...{ WEBHOOK_ALLOW_HTTP: 'true', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' },
+  };
+  fleet = await startFleet(1, settings, (req, res) => {
     if (req.url === '/hang') return;
     if (req.url === '/reset') req.socket.destroy();
     else res.end('ok');
@@ -44,9 +52,64 @@ beforeAll(async () => {
     ENCRYPTION_KEY,
     'private-query',
     'private-cookie',
+    ...(await secretsOfManagement()),
   ];
 });
 afterAll(() => fleet?.stop());
+
+/** Has secrets of every other kind made, stored and used, and returns them. */
+async function secretsOfManagement(): Promise<readonly string[]> {
+  let calls = 0;
+  const post = async (path: string, body: object) => {
+    const made = await fleet.admin.call('POST', path, body, { 'idempotency-key': `secrecy-${++calls}` });
+    expect([path, made.status >= 200 && made.status < 300]).toEqual([path, true]);
+    return made.body;
+  };
+  const key = await post('/consumer-api-key/create', { name: 'rotated' });
+  const rotated = await post(`/consumer-api-key/${key.id}/rotate`, { graceSeconds: 600 });
+  const handover = await post(`/consumer-api-key/${key.id}/handover`, { ttlSeconds: 600 });
+  await post('/api-keys/import', { keys: [{ name: 'imported', secret: IMPORTED }] });
+  await post('/api-keys/find', { secret: IMPORTED });
+  const token = await post('/tollgate/admin-token/create', { name: 'a script', scopes: ['support'] });
+  const webhook = await post('/tollgate/webhook/create', {
+    url: 'http://127.0.0.1:1/',
+    events: ['tollgate.key.*'],
+    headers: { authorization: HEADER },
+  });
+  const { secret: signing } = await post(`/tollgate/webhook/${webhook.webhookId}/rotate`, {
+    graceSeconds: 600,
+  });
+  await post(`/tollgate/webhook/${webhook.webhookId}/test`, {});
+  const [replica] = fleet.replicas;
+  const asked = [AUTHORIZE_TOKEN, `${AUTHORIZE_TOKEN}-wrong`].map((presented) =>
+    fetch(`${replica?.authorizeUrl}/authorize/original`, {
+      headers: {
+        authorization: `Bearer ${rotated.secret}`,
+        'tollgate-authorize-token': presented,
+        'x-original-method': 'GET',
+        'x-original-uri': '/fine?token=private-query',
+      },
+    }).then(({ status }) => status),
+  );
+  expect(await Promise.all(asked)).toEqual([200, 401]);
+  const [, link = ''] = handover.url.split('#');
+  const revealed = await fetch(`${replica?.url}/tollgate/self/handover/reveal`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token: link }),
+  });
+  expect(await revealed.json()).toMatchObject({ secret: rotated.secret });
+  await until(async () => {
+    const path = `/tollgate/webhook/${webhook.webhookId}/deliveries?status=pending`;
+    const { body } = await fleet.admin.call('GET', path);
+    return body.deliveries.some(({ attempts }: { attempts: readonly object[] }) => attempts.length > 0);
+  });
+  const signingKeys = [webhook.secret, signing].map((secret: string) => secret.replace('whsec_', ''));
+  return [
+    ...[key.secret, rotated.secret, link, IMPORTED, token.secret],
+    ...[...signingKeys, HEADER, AUTHORIZE_TOKEN],
+  ];
+}
 
 describe('no secret', () => {
   it('is in the log, not even at level trace', async () => {
