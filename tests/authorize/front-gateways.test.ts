@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import type { RunningGateway } from '../support/gateway.ts';
+import type { RunningProgram } from '../support/running-program.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { type Asked, ask } from './support/ask.ts';
 import { GATEWAY_KINDS, startFrontGateway } from './support/documented-gateways.ts';
-import type { RunningProgram } from './support/running-program.ts';
 
 /** A request as the backend got it. */
 interface Received {

@@ -6,11 +6,11 @@ import { type SteadyLoad, startLoad } from '../reliability/support/steady-load.t
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway.ts';
+import type { RunningProgram } from '../support/running-program.ts';
 import { until } from '../support/until.ts';
 import { ask, original } from './support/ask.ts';
 import { startDocumentedBalancer } from './support/documented-balancer.ts';
 import { GATEWAY_KINDS, type GatewayKind, startFrontGateway } from './support/documented-gateways.ts';
-import type { RunningProgram } from './support/running-program.ts';
 
 const CHECK_INTERVAL_MS = 200;
 /** Many times as long as the balancer needs to notice that a replica is not ready. Milliseconds. */

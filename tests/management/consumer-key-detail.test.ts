@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { subject } from '../support/limiter-stores.ts';
-import { type Replacements, START_MS, startManagement, type TestManagement } from './start-management.ts';
+import {
+  DEFAULT_KEY_FIELDS,
+  type Replacements,
+  START_MS,
+  startManagement,
+  type TestManagement,
+} from './start-management.ts';
 
 const running: TestManagement[] = [];
 let management: TestManagement;
@@ -27,20 +33,8 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
       secret,
       createdAt: '2026-02-03T04:05:06Z',
       lastUpdated: '2026-02-03T04:05:06Z',
-      enabled: true,
-      expiresAt: null,
-      rateLimitId: null,
-      externalId: null,
-      tags: [],
-      metadata: null,
-      overrides: {},
+      ...DEFAULT_KEY_FIELDS,
       secretHint: expect.stringMatching(/^tg_.{4}….{4}$/),
-      lastUsedAt: null,
-      allowedIps: null,
-      allowedOrigins: null,
-      selfService: [],
-      managedBy: null,
-      rotation: null,
       usage: {
         totalRequests: 0,
         successfulRequests: 0,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { actDuring } from '../support/waiting-for-locks.ts';
-import { startManagement, type TestManagement } from './start-management.ts';
+import { DEFAULT_KEY_FIELDS, startManagement, type TestManagement } from './start-management.ts';
 
 const CREATE = '/consumer-api-key/create';
 const KEY_ID = /^key_[0-9A-HJKMNP-TV-Z]{26}$/;
@@ -134,20 +134,8 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
       name: 'after',
       createdAt: '2026-02-03T04:05:06Z',
       lastUpdated: '2026-02-03T04:05:08Z',
-      enabled: true,
-      expiresAt: null,
-      rateLimitId: null,
-      externalId: null,
-      tags: [],
-      metadata: null,
-      overrides: {},
+      ...DEFAULT_KEY_FIELDS,
       secretHint: expect.stringMatching(/^tg_.{4}….{4}$/),
-      lastUsedAt: null,
-      allowedIps: null,
-      allowedOrigins: null,
-      selfService: [],
-      managedBy: null,
-      rotation: null,
     });
     const changes = { enabled: false, expiresAt: '2030-01-01T00:00:00Z' };
     const disabled = await management.send('patch', `/consumer-api-key/${id}`, changes).expect(200);

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
-import { startManagement, type TestManagement, unavailableCounters } from './start-management.ts';
+import {
+  DEFAULT_KEY_FIELDS,
+  startManagement,
+  type TestManagement,
+  unavailableCounters,
+} from './start-management.ts';
 
 const LIST = '/consumer-api-key';
 const UNKNOWN_ID = 'key_01ARZ3NDEKTSV4RRFFQ69G5FAV';
@@ -30,20 +35,8 @@ describe('GET /consumer-api-key', () => {
       name: 'newest',
       createdAt: '2026-02-03T04:05:06Z',
       lastUpdated: '2026-02-03T04:05:06Z',
-      enabled: true,
-      expiresAt: null,
-      rateLimitId: null,
-      externalId: null,
-      tags: [],
-      metadata: null,
-      overrides: {},
-      allowedIps: null,
-      allowedOrigins: null,
-      selfService: [],
-      managedBy: null,
-      rotation: null,
+      ...DEFAULT_KEY_FIELDS,
       secretHint: `${secret.slice(0, 7)}…${secret.slice(-4)}`,
-      lastUsedAt: null,
     });
     const shown = await management.send('get', `${LIST}/${id}`).expect(200);
     expect(shown.body).toMatchObject({ secretHint: body.apiKeys[0].secretHint, lastUsedAt: null });

@@ -44,6 +44,12 @@ const SYSTEM: SystemReport = {
   backend: { address: 'backend:80', isReachable: true, latencyMs: 0.5, fault: undefined },
 };
 export const START_MS = Date.UTC(2026, 1, 3, 4, 5, 6, 789);
+/** What a response shows of a key that was made with a name only. */
+export const DEFAULT_KEY_FIELDS = {
+  ...{ enabled: true, expiresAt: null, rateLimitId: null, externalId: null, tags: [], metadata: null },
+  ...{ overrides: {}, allowedIps: null, allowedOrigins: null, selfService: [] },
+  ...{ managedBy: null, lastUsedAt: null, rotation: null },
+};
 export const UNUSED: KeyUsage = {
   ...{ requests: 0, successful: 0, failed: 0 },
   ...{ lastUsedAtMs: null, endpoints: [], customers: [] },

@@ -5,7 +5,7 @@ import type { BalancedServer } from '../../reliability/support/haproxy.ts';
 import { requireProgram } from '../../support/debian-package.ts';
 import { documentedBlocks } from '../../support/documented-commands.ts';
 import { freePort } from '../../support/free-port.ts';
-import { type RunningProgram, runProgram } from './running-program.ts';
+import { type RunningProgram, runProgram } from '../../support/running-program.ts';
 
 /** HAProxy in front of the ports for other gateways, as docs/authorize.md shows it, with the interval of checks of the test. */
 export async function startDocumentedBalancer(

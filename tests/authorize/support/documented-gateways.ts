@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { requireProgram } from '../../support/debian-package.ts';
 import { documentedBlocks } from '../../support/documented-commands.ts';
 import { freePort } from '../../support/free-port.ts';
+import { type RunningProgram, runProgram } from '../../support/running-program.ts';
 import { findEnvoy } from './envoy.ts';
-import { type RunningProgram, runProgram } from './running-program.ts';
 
 /** What a gateway stands between. */
 export interface Neighbours {

@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { requireProgram } from '../../support/debian-package.ts';
-import { endChild, hasEnded } from '../../support/end-child.ts';
 import { freePort } from '../../support/free-port.ts';
-import { until } from '../../support/until.ts';
+import { runProgram } from '../../support/running-program.ts';
 
 /** Of `docker-compose.yml`. */
 const CONFIGURATION = resolve(import.meta.dirname, '../../../k8s/compose/haproxy.cfg');
@@ -40,29 +38,11 @@ export async function startHaproxy(
     file,
     onLoopback(await readFile(CONFIGURATION, 'utf8'), { servers, port, checkIntervalMs }),
   );
-  const child = spawn(program, ['-db', '-f', file], { stdio: ['ignore', 'pipe', 'pipe'] });
-  const onExit = () => child.kill('SIGKILL');
-  process.once('exit', onExit);
-  let written = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      written += chunk;
-    });
-  }
-  const url = `http://127.0.0.1:${port}`;
-  const stop = async (): Promise<void> => {
-    await endChild(child);
-    process.removeListener('exit', onExit);
-    await rm(directory, { recursive: true, force: true });
-  };
-  try {
-    await until(() => hasEnded(child) || responds(url));
-    if (hasEnded(child)) throw new Error(`haproxy ended at once:\n${written}`);
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return { url, output: () => written, stop };
+  const { output, stop } = await runProgram({
+    ...{ name: 'haproxy', directory, port },
+    command: [program, '-db', '-f', file],
+  });
+  return { url: `http://127.0.0.1:${port}`, output, stop };
 }
 
 interface Placement {
@@ -87,11 +67,4 @@ function onLoopback(configuration: string, { servers, port, checkIntervalMs }: P
     if (!pattern.test(text)) throw new Error(`haproxy.cfg has nothing like ${pattern}`);
     return text.replace(pattern, replacement);
   }, configuration);
-}
-
-async function responds(url: string): Promise<boolean> {
-  return fetch(url).then(
-    () => true,
-    () => false,
-  );
 }

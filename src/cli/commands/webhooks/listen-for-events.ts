@@ -7,7 +7,7 @@ import { managed, type SessionOptions } from '../../api/session.ts';
 import { CommandFault, systemCodeOf } from '../../command-fault.ts';
 import type { Listing } from '../../output/columns.ts';
 import type { Terminal } from '../../terminal.ts';
-import { type EventOptions, eventQueryOf } from '../events.ts';
+import { type EventOptions, eventQueryOf, selectingEvents } from '../events.ts';
 
 interface ListenOptions extends EventOptions, SessionOptions {
   readonly forwardTo?: URL;
@@ -33,25 +33,21 @@ const FORWARD_TIMEOUT_MS = 15_000;
 
 /** Declares the command with which a receiver is developed on a machine that the gateway can't reach. */
 export function declareListen(webhooks: Command, terminal: Terminal): void {
-  const listen = webhooks
-    .command('listen')
-    .summary('Forward events to a receiver in development')
-    .description(
-      'Follows the stream of events and sends each to a receiver on this machine, signed like the requests of a webhook, until Ctrl-C. The gateway needs no way to this machine, and no webhook is made. Nothing is sent twice. The secret is that of TOLLGATE_WEBHOOK_SECRET, otherwise a new one, which is shown on standard error.',
-    )
-    .option('--forward-to <port>', 'a port of this machine, or a URL', localUrl)
-    .option(
-      '--type <type>',
-      'only events of this type; * at the end: of all types that begin so; several with commas',
-    )
-    .option('--subject <subject>', 'only events about this subject: the id of a key, a plan, …')
-    .addHelpText(
-      'after',
-      `
+  const listen = selectingEvents(
+    webhooks
+      .command('listen')
+      .summary('Forward events to a receiver in development')
+      .description(
+        'Follows the stream of events and sends each to a receiver on this machine, signed like the requests of a webhook, until Ctrl-C. The gateway needs no way to this machine, and no webhook is made. Nothing is sent twice. The secret is that of TOLLGATE_WEBHOOK_SECRET, otherwise a new one, which is shown on standard error.',
+      )
+      .option('--forward-to <port>', 'a port of this machine, or a URL', localUrl),
+  ).addHelpText(
+    'after',
+    `
 Examples:
   tollgate webhooks listen --forward-to 3000
   tollgate webhooks listen --forward-to http://localhost:3000/hooks --type 'tollgate.key.*'`,
-    );
+  );
   managed<ListenOptions>(listen, terminal, async (session, _words, options) => {
     const { output } = session;
     const { forwardTo } = options;

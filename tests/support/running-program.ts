@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { rm } from 'node:fs/promises';
-import { endChild, hasEnded } from '../../support/end-child.ts';
-import { until } from '../../support/until.ts';
+import { endChild, hasEnded } from './end-child.ts';
+import { until } from './until.ts';
 
 /** A program that listens on a port. */
 export interface RunningProgram {
