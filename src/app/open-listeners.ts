@@ -6,7 +6,7 @@ import type { SelfServiceApp } from '../management/self-service/self-service-app
 import { isAtOrBelow, PORTAL_PATH } from '../paths/path-matcher.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import type { ClientTimeouts } from '../server/connections/client-timeouts.ts';
-import { HEAD_LIMIT_BYTES } from '../server/parsing/head-limits.ts';
+import { REQUEST_HEAD_LIMIT_BYTES } from '../server/parsing/head-limits.ts';
 import { createPublicServer, type PublicServer, type PublicServerOptions } from '../server/public-server.ts';
 import type { ClientLimits } from './client-limits.ts';
 import { listenAt, type Place } from './listen.ts';
@@ -105,7 +105,7 @@ async function openAuthorizePort(
       ...commonOptions(context, parts),
       proxied: traffic,
       formatRejection: traffic.formatRejection,
-      parsedHeadBytes: 4 * HEAD_LIMIT_BYTES,
+      parsedHeadBytes: 4 * REQUEST_HEAD_LIMIT_BYTES,
       connectionLimit: parts.connectionLimits.authorize,
       onRejected: (error, requestId) => parts.observers.rejected(error, requestId, 'authorize'),
     },

@@ -31,7 +31,7 @@ export interface ResponseHead extends HeadFields, Framing {
 }
 
 /** Longest head; the same holds for a chunk size line with its extensions, and for a trailer section. Bytes. */
-export const HEAD_LIMIT_BYTES = 16 * 1024;
+export const RESPONSE_HEAD_LIMIT_BYTES = 16 * 1024;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n/;
 /** A line without the characters that no head may contain (RFC 9112 section 5.2): control characters, lone CR or LF. */
 const LINE = /^[\t\x20-\x7e\x80-\xff]*$/;

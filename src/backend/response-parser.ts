@@ -1,5 +1,10 @@
 import { BackendError } from './backend-error.ts';
-import { HEAD_LIMIT_BYTES, isHeaderLine, type ResponseHead, readResponseHead } from './response-head.ts';
+import {
+  isHeaderLine,
+  RESPONSE_HEAD_LIMIT_BYTES,
+  type ResponseHead,
+  readResponseHead,
+} from './response-head.ts';
 
 /** Receives the parts of a response in order. May end the parsing by `stop`. */
 export interface ResponseParts {
@@ -104,7 +109,8 @@ export class ResponseParser {
     const start = kept === 0 ? at : 0;
     // The end of the head may span both buffers.
     const end = bytes.indexOf(END_OF_HEAD, Math.max(start, kept - END_OF_HEAD.length));
-    if ((end === -1 ? bytes.length : end) - start > HEAD_LIMIT_BYTES) return fault('a head over 16 KiB');
+    if ((end === -1 ? bytes.length : end) - start > RESPONSE_HEAD_LIMIT_BYTES)
+      return fault('a head over 16 KiB');
     if (end === -1) {
       if (!mayBecomeHead(bytes, start)) return fault('no HTTP/1');
       this.#kept = Buffer.from(bytes.subarray(start));
@@ -154,7 +160,7 @@ export class ResponseParser {
   ): number | BackendError {
     const feed = input.indexOf(LF, at);
     const end = feed === -1 ? input.length : feed + 1;
-    if (this.#kept.length + end - at > HEAD_LIMIT_BYTES) return fault('a line over 16 KiB');
+    if (this.#kept.length + end - at > RESPONSE_HEAD_LIMIT_BYTES) return fault('a line over 16 KiB');
     const part = input.subarray(at, end);
     const bytes = this.#kept.length === 0 ? part : Buffer.concat([this.#kept, part]);
     if (feed === -1) {
@@ -187,7 +193,7 @@ export class ResponseParser {
       return undefined;
     }
     this.#trailerBytes += line.length + 2;
-    if (this.#trailerBytes > HEAD_LIMIT_BYTES) return fault('trailers over 16 KiB');
+    if (this.#trailerBytes > RESPONSE_HEAD_LIMIT_BYTES) return fault('trailers over 16 KiB');
     if (!isHeaderLine(line)) return fault('a malformed trailer');
     this.#parts.onTrailer?.(line);
     return undefined;

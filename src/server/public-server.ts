@@ -24,7 +24,7 @@ import { downloadOn, SlowTransfers, uploadOn } from './connections/slow-transfer
 import { StalledClients } from './connections/stalled-clients.ts';
 import { closeIdleConnections, drain } from './drain.ts';
 import { ListeningSockets } from './listening-sockets.ts';
-import { HEAD_LIMIT_BYTES, MAX_HEADERS } from './parsing/head-limits.ts';
+import { MAX_HEADERS, REQUEST_HEAD_LIMIT_BYTES } from './parsing/head-limits.ts';
 import { MalformedInput } from './parsing/malformed-input.ts';
 import { serveInOrder, WaitingRequests } from './pipelining.ts';
 import { RequestRouter, type Routes } from './request-router.ts';
@@ -179,7 +179,7 @@ function createHttpServer(handlers: EventHandlers, options: PublicServerOptions)
 }
 
 function serverOptions(
-  { proxied, parsedHeadBytes = HEAD_LIMIT_BYTES }: PublicServerOptions,
+  { proxied, parsedHeadBytes = REQUEST_HEAD_LIMIT_BYTES }: PublicServerOptions,
   timeouts: ClientTimeouts,
   connections: ClientConnections,
 ): ServerOptions<typeof IncomingMessage, typeof RawHeadResponse> {

@@ -39,7 +39,7 @@ export interface ProviderOptions {
 }
 
 /** The secrets of one attempt to sign in. */
-export interface Attempt {
+export interface SignInAttempt {
   readonly state: string;
   readonly nonce: string;
   readonly codeVerifier: string;
@@ -89,7 +89,7 @@ export class IdentityProvider {
   }
 
   /** Where the browser goes. */
-  async authorizationUrl({ state, nonce, codeVerifier, redirectUri }: Attempt): Promise<URL> {
+  async authorizationUrl({ state, nonce, codeVerifier, redirectUri }: SignInAttempt): Promise<URL> {
     const { config } = await this.#discover();
     return client.buildAuthorizationUrl(config, {
       redirect_uri: redirectUri,
@@ -101,7 +101,7 @@ export class IdentityProvider {
   }
 
   /** Redeems the code in the URL to which the provider has sent the browser. */
-  async redeem(callback: URL, { state, nonce, codeVerifier }: Attempt): Promise<Identity> {
+  async redeem(callback: URL, { state, nonce, codeVerifier }: SignInAttempt): Promise<Identity> {
     const { config, keys } = await this.#discover();
     const response = await attempt(() =>
       client.authorizationCodeGrant(config, callback, {

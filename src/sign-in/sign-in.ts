@@ -9,11 +9,11 @@ import { ConcurrencyLimit } from '../platform/concurrency/concurrency-limit.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
 import type {
-  Attempt,
   DeviceAuthorization,
   DeviceWait,
   Identity,
   IdentityProvider,
+  SignInAttempt,
 } from './identity-provider.ts';
 import type { OpenedSession, Sessions } from './sessions.ts';
 import { SIGN_IN_OUTCOMES, SignInFailure, type SignInOutcome } from './sign-in-failure.ts';
@@ -50,7 +50,7 @@ const PROVIDER_CALLS = { maxRunning: 8, maxWaiting: 256, maxWaitingPerGroup: 16 
 
 /** What a ticket holds. */
 type Ticket = { readonly expiresAtMs: number; readonly returnTo: string | null } & (
-  | { readonly attempt: Attempt }
+  | { readonly attempt: SignInAttempt }
   | { readonly deviceCode: string }
 );
 
@@ -77,7 +77,7 @@ export class SignIn {
     context: AttemptContext,
   ): Promise<BegunAttempt> {
     return this.#observed(context, async () => {
-      const attempt: Attempt = {
+      const attempt: SignInAttempt = {
         state: client.randomState(),
         nonce: client.randomNonce(),
         codeVerifier: client.randomPKCECodeVerifier(),

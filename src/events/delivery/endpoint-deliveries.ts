@@ -8,7 +8,7 @@ import { openHeaders, openSecrets, type WebhookSeal } from '../sealed-webhook.ts
 import type { DisabledReason, StoredWebhook, Webhook } from '../webhook.ts';
 import type { AttemptResult, Delivery, DeliveryQueue } from './delivery.ts';
 import { nextAttemptAt } from './retry-schedule.ts';
-import type { DeliverySender, Outcome, OutgoingRequest } from './send-delivery.ts';
+import type { DeliverySender, OutgoingRequest, SendResult } from './send-delivery.ts';
 import { webhookSignature } from './signature.ts';
 
 /** What `EndpointDeliveries` is built from. */
@@ -137,7 +137,7 @@ export class EndpointDeliveries {
     stored: StoredWebhook,
     delivery: Delivery,
     atMs: number,
-  ): Promise<Outcome & { readonly durationMs: number }> {
+  ): Promise<SendResult & { readonly durationMs: number }> {
     const { sender, stopping, log } = this.#options;
     try {
       const request = this.#requestOf(stored, delivery, atMs);
@@ -172,7 +172,7 @@ export class EndpointDeliveries {
 
   #following(
     { tries }: Delivery,
-    { retryAfter }: Outcome,
+    { retryAfter }: SendResult,
     hasFailed: boolean,
   ): Pick<AttemptResult, 'status' | 'nextAttemptAtMs'> {
     const { clock, random } = this.#options;

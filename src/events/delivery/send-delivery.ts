@@ -10,8 +10,8 @@ export interface OutgoingRequest {
   readonly body: string;
 }
 
-/** The outcome of a request. */
-export interface Outcome {
+/** What came of a request. */
+export interface SendResult {
   /** Null if there was no response in time. */
   readonly responseStatus: number | null;
   /** Null if there was a response. */
@@ -48,7 +48,7 @@ export class DeliverySender {
   async send(
     outgoing: OutgoingRequest,
     signal: AbortSignal,
-  ): Promise<Outcome & { readonly durationMs: number }> {
+  ): Promise<SendResult & { readonly durationMs: number }> {
     const startedMs = this.#clock.monotonicMs();
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(this.#timeoutMs)]);
     const outcome = await this.#attempt(outgoing, deadline).catch((error: unknown) => ({
@@ -59,7 +59,7 @@ export class DeliverySender {
     return { ...outcome, durationMs: Math.round(this.#clock.monotonicMs() - startedMs) };
   }
 
-  async #attempt({ url, headers, body }: OutgoingRequest, signal: AbortSignal): Promise<Outcome> {
+  async #attempt({ url, headers, body }: OutgoingRequest, signal: AbortSignal): Promise<SendResult> {
     const addresses = await unlessAborted(this.#policy.addressesOf(url), signal);
     // Loaded with the first delivery: most gateways send none.
     const { Agent, request } = await import('undici');

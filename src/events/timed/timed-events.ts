@@ -2,11 +2,11 @@ import type { OutboxEvent } from '../outbox-event.ts';
 import { EXPIRY_NOTICES, type ExpiringKey, type ExpiryNotice, expiryEvent } from './expiry-events.ts';
 import { type UnsentUsage, usageHourEvent } from './usage-hour-events.ts';
 
-/** Who hears events. */
-export interface Listeners {
-  /** Whether a webhook or a stream hears any. */
+/** Who gets events. */
+export interface Subscribers {
+  /** Whether a webhook or a stream gets any. */
   readonly any: boolean;
-  /** Whether one hears usage. */
+  /** Whether one gets events of usage. */
   readonly usage: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface Listeners {
  * what it notes as done, and resolves with whether there may be more. Every method rejects with `StoreUnavailable`.
  */
 export interface TimedEventStore {
-  listeners(): Promise<Listeners>;
+  subscribers(): Promise<Subscribers>;
   /** Makes events for keys of which a notice has become due since the last call. After `forget`, only of those that become due later. */
   passExpiries(
     notice: ExpiryNotice,
@@ -57,9 +57,9 @@ export class TimedEvents {
   /** Makes the events that are due. Rejects with `StoreUnavailable`. */
   async run(): Promise<TimedResult> {
     const { store } = this.#options;
-    const listeners = await store.listeners();
-    if (!listeners.usage) await store.forgetUsage();
-    if (!listeners.any) {
+    const subscribers = await store.subscribers();
+    if (!subscribers.usage) await store.forgetUsage();
+    if (!subscribers.any) {
       await store.forgetExpiries();
       return 'unheard';
     }
@@ -68,7 +68,7 @@ export class TimedEvents {
       const make = (keys: readonly ExpiringKey[]) => keys.map((key) => expiryEvent(notice, key));
       while (left.pages > 0 && (await store.passExpiries(notice, make))) left.pages -= 1;
     }
-    if (listeners.usage) await this.#passUsage(left);
+    if (subscribers.usage) await this.#passUsage(left);
     return left.pages === 0 ? 'more' : 'done';
   }
 

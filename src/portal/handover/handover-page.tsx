@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { CopyButton } from '../shared/copy-button.tsx';
-import { instantText } from '../shared/instant-text.ts';
+import { instantInWords } from '../shared/instant-in-words.ts';
 import '../shared/page.css';
 import { WORDS } from '../words.ts';
 import { type OpenedLink, openLink, type RevealedLink, revealLink } from './open-link.ts';
@@ -63,7 +63,7 @@ function Offer({ link: { name, note, expiresAt }, isBusy, onReveal }: OfferProps
         </p>
       )}
       <p class="soft">
-        {words.before} {words.validUntil(instantText(expiresAt))}
+        {words.before} {words.validUntil(instantInWords(expiresAt))}
       </p>
       <button type="button" class="primary" onClick={onReveal} aria-disabled={isBusy}>
         {isBusy ? words.revealing : words.reveal}
@@ -125,8 +125,8 @@ function sentenceOf(view: View): string {
 
 function deadSentence({ state, usedAt, expiresAt }: OfferProps['link']): string {
   const { used, expired, ...others } = words.dead;
-  if (state === 'used') return used(instantText(usedAt ?? ''));
-  if (state === 'expired') return expired(instantText(expiresAt));
+  if (state === 'used') return used(instantInWords(usedAt ?? ''));
+  if (state === 'expired') return expired(instantInWords(expiresAt));
   return state in others ? others[state as keyof typeof others] : words.unknown;
 }
 

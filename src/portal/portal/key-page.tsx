@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { now } from '../../console/format/now.ts';
-import { instantText } from '../shared/instant-text.ts';
+import { instantInWords } from '../shared/instant-in-words.ts';
 import { WORDS } from '../words.ts';
 import { Examples } from './examples.tsx';
 import { LimitsPanel, planText } from './limits-panel.tsx';
@@ -76,5 +76,5 @@ const DAY_MS = 86_400_000;
 function expiryText(expiresAt: string | null, at: number): string {
   if (expiresAt === null) return words.neverExpires;
   const days = Math.floor((Date.parse(expiresAt) - at) / DAY_MS);
-  return words.expires(instantText(expiresAt), days);
+  return words.expires(instantInWords(expiresAt), days);
 }

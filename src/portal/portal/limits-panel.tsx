@@ -1,6 +1,6 @@
 import { formatNumber } from '../../console/format/numbers.ts';
 import { planWords, rateWords } from '../../console/pages/plans/limit-words.ts';
-import { instantText } from '../shared/instant-text.ts';
+import { instantInWords } from '../shared/instant-in-words.ts';
 import { WORDS } from '../words.ts';
 import type { OwnKey, Window } from './own-key.ts';
 
@@ -76,7 +76,7 @@ function WindowItem({ window, at }: { readonly window: Window; readonly at: numb
 
 function resetText({ open, resetTime }: Window, at: number): string {
   if (open !== true || resetTime === null) return words.notOpen;
-  return words.resets(instantText(resetTime), durationText(Date.parse(resetTime) - at));
+  return words.resets(instantInWords(resetTime), durationText(Date.parse(resetTime) - at));
 }
 
 const UNITS = [

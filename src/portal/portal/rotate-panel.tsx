@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import { SUGGESTED_GRACE_SECONDS } from '../../client/suggested-grace.ts';
 import { CopyButton } from '../shared/copy-button.tsx';
-import { instantText } from '../shared/instant-text.ts';
+import { instantInWords } from '../shared/instant-in-words.ts';
 import { WORDS } from '../words.ts';
 import type { OwnKey, SelfService } from './own-key.ts';
 
@@ -35,7 +35,7 @@ export function RotatePanel({ service, apiKey, onRotated }: RotatePanelProps) {
           </button>
         </>
       ) : apiKey.rotation !== null ? (
-        <p>{words.during(instantText(apiKey.rotation.previousValidUntil))}</p>
+        <p>{words.during(instantInWords(apiKey.rotation.previousValidUntil))}</p>
       ) : (
         <RotateForm
           service={service}
@@ -67,7 +67,7 @@ function RotateForm({ service, onMade }: RotateFormProps) {
     setFault(undefined);
     try {
       const { secret = '', previousValidUntil } = await service.rotate(grace, attempt.current.id);
-      onMade(secret, grace === 0 ? null : instantText(previousValidUntil));
+      onMade(secret, grace === 0 ? null : instantInWords(previousValidUntil));
     } catch (error) {
       setFault(String(error instanceof Error ? error.message : error));
     }

@@ -4,7 +4,7 @@ import { neverForwarded } from '../../http/errors/method-not-allowed.ts';
 import { bytesBeingParsed } from '../../http/node-internals.ts';
 import type { ParsedRequest } from '../../http/parsed-request.ts';
 import { viaNamesUs } from '../../http/via.ts';
-import { HEAD_LIMIT_BYTES, MAX_HEADERS } from './head-limits.ts';
+import { MAX_HEADERS, REQUEST_HEAD_LIMIT_BYTES } from './head-limits.ts';
 import { readTarget } from './request-target.ts';
 
 /** The headers that decide how a request is read, and how often each was sent. */
@@ -103,7 +103,7 @@ export function parseRequest(req: IncomingMessage): ParsedRequest | TollgateErro
   if (req.rawHeaders.length > 2 * MAX_HEADERS) return headTooLarge();
   const fields = readFields(req.rawHeaders);
   // The parser does not count all bytes of a head, so one that exceeds the limit can pass it.
-  if (requestLineBytes(req) + fields.bytes + LINE_END_BYTES > HEAD_LIMIT_BYTES) return headTooLarge();
+  if (requestLineBytes(req) + fields.bytes + LINE_END_BYTES > REQUEST_HEAD_LIMIT_BYTES) return headTooLarge();
   const fault =
     framingFault(fields, httpVersionMinor) ??
     repetitionFault(fields) ??
@@ -226,9 +226,9 @@ function requestLineBytes({ method = '', url = '' }: IncomingMessage): number {
   return method.length + url.length + REQUEST_LINE_BYTES;
 }
 
-/** For heads of more than `HEAD_LIMIT_BYTES` or `MAX_HEADERS`, for which the parser has one error. */
+/** For heads of more than `REQUEST_HEAD_LIMIT_BYTES` or `MAX_HEADERS`, for which the parser has one error. */
 export function headTooLarge(cause?: Error): TollgateError {
-  const sentence = `The head of the request is larger than ${HEAD_LIMIT_BYTES / 1024} KiB or has more than ${MAX_HEADERS} headers.`;
+  const sentence = `The head of the request is larger than ${REQUEST_HEAD_LIMIT_BYTES / 1024} KiB or has more than ${MAX_HEADERS} headers.`;
   return new TollgateError('head_too_large', sentence, cause);
 }
 

@@ -4,7 +4,7 @@ import type { ChainProblem, ChainReport, Expectation, ExpectedHead } from '../..
 import { type AuditLogEndsTable, type AuditLogTable, entryOfRow } from './audit-log-tables.ts';
 
 /** What a log is verified against. */
-export interface VerifierOptions {
+export interface ChainVerifierOptions {
   readonly chain: AuditChain;
   readonly ends: Selectable<AuditLogEndsTable>;
   readonly retired: readonly RetiredChainKey[];
@@ -13,7 +13,7 @@ export interface VerifierOptions {
 
 /** Follows a chain, row by row, from the entry behind those that were removed for their age. */
 export class ChainVerifier {
-  readonly #options: VerifierOptions;
+  readonly #options: ChainVerifierOptions;
   readonly #retired: ReadonlyMap<string, RetiredChainKey>;
   #hash: Uint8Array;
   #sequence: number;
@@ -21,7 +21,7 @@ export class ChainVerifier {
   #problem: ChainProblem | undefined;
   #expectation: Expectation | undefined;
 
-  constructor(options: VerifierOptions) {
+  constructor(options: ChainVerifierOptions) {
     const { chain, ends, retired } = options;
     this.#options = options;
     this.#retired = new Map(retired.map((key) => [hexOf(key.id), key]));

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { OutboxEvent } from '../../../events/outbox-event.ts';
 import type { ExpiringKey, ExpiryNotice } from '../../../events/timed/expiry-events.ts';
-import type { Listeners, TimedEventStore } from '../../../events/timed/timed-events.ts';
+import type { Subscribers, TimedEventStore } from '../../../events/timed/timed-events.ts';
 import { MOST_CUSTOMERS, type UnsentUsage } from '../../../events/timed/usage-hour-events.ts';
 import { OTHER } from '../../../usage/cap-names.ts';
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
@@ -46,7 +46,7 @@ export class PostgresTimedEvents implements TimedEventStore {
     this.#db = db;
   }
 
-  listeners(): Promise<Listeners> {
+  subscribers(): Promise<Subscribers> {
     return this.#db
       .selectFrom('audit_log_ends')
       .select([IS_HEARD.as('any'), IS_USAGE_HEARD.as('usage')])
