@@ -29,7 +29,7 @@ describe('the client of the management interface', () => {
       client.POST('/consumer-api-key/create', { body: { name: 'typed', tags: ['a'] } }),
     );
     const { apiKeys } = await bodyOf(
-      client.GET('/consumer-api-key', { params: { query: { limit: 1, tag: 'a' } } }),
+      client.GET('/consumer-api-key', { params: { query: { limit: 1, tag: ['a'] } } }),
     );
     expect(apiKeys).toEqual([expect.objectContaining({ consumerApiKeyId: id, name: 'typed' })]);
     const path = { params: { path: { consumerApiKeyId: id } } };

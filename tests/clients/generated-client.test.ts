@@ -45,7 +45,7 @@ it('a client that is generated in Python manages plans and keys, with a type for
   expect(printed).toEqual({
     again: ['plan_exists', expect.stringContaining('exists already')],
     costs: [3, 'response'],
-    listed: [['Ada', ['eu']]],
+    listed: [['Ada', ['eu', 'paid']]],
     total: 1,
     createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/),
     limit: 5,

@@ -64,8 +64,10 @@ export const KEY_LIST_QUERY = {
   },
   ...KEY_FILTER_QUERY,
   tag: {
-    ...KEY_FILTER_QUERY.tag,
     description: `${KEY_FILTER_QUERY.tag.description}; repeated: with all of them`,
+    type: 'array',
+    maxItems: MAX_TAGS,
+    items: { description: `must be a tag ${TAG_RULE}`, type: 'string', pattern: TAG.source },
   },
   createdAfter: {
     description: `${INSTANT_RULE}: only keys that were created then or later`,

@@ -43,12 +43,12 @@ again = parsed(
 shown = parsed(show_rate_limit.sync_detailed("generated", client=client), models.RateLimit)
 created = parsed(
     create_consumer_key.sync_detailed(
-        client=client, body=models.CreateConsumerKeyRequest(name="Ada", rate_limit_id="generated", tags=["eu"])
+        client=client, body=models.CreateConsumerKeyRequest(name="Ada", rate_limit_id="generated", tags=["eu", "paid"])
     ),
     models.CreatedConsumerKey,
 )
 listed = parsed(
-    list_consumer_keys.sync_detailed(client=client, tag="eu", count=models.ListConsumerKeysCount.TRUE),
+    list_consumer_keys.sync_detailed(client=client, tag=["eu", "paid"], count=models.ListConsumerKeysCount.TRUE),
     models.ListConsumerKeysResponse,
 )
 detail = parsed(show_consumer_key.sync_detailed(created.id, client=client), models.ConsumerKeyDetail)

@@ -38,15 +38,13 @@ Examples:
     );
   managed<ListOptions>(paged(list), terminal, async ({ client, output }, _words, options) => {
     const { sort, order } = options;
-    const { tag, ...filter } = keyFilterOf(options);
+    const filter = keyFilterOf(options);
     const pages = pagesOf(options, output, async (page) => {
       const query = {
         ...page,
         ...filter,
         ...(sort !== undefined && { sort }),
         ...(order !== undefined && { order }),
-        // The OpenAPI document describes a single tag; openapi-fetch repeats the parameter for a list.
-        ...(tag !== undefined && { tag: tag as unknown as string }),
       };
       const { apiKeys, nextCursor } = await bodyOf(client.GET('/consumer-api-key', { params: { query } }));
       return { items: apiKeys, nextCursor };
