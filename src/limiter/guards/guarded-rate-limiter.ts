@@ -125,23 +125,21 @@ export class CircuitOpen extends NotCounted {
   }
 }
 
-/** When the breaker opens and how long it waits. */
-export interface CircuitBreakerOptions {
+interface CircuitBreakerOptions {
   readonly clock: Clock;
   /** Called after each change of state, for the log. */
   readonly onStateChange?: (state: CircuitState) => void;
-  /** Consecutive failures that open the circuit. 5 by default. */
-  readonly failuresInRow?: number;
-  /** Share of failed calls that opens the circuit, after at least 20 calls within ten seconds. 0.5 by default. */
-  readonly failureRatio?: number;
-  /** The first pause before a trial, in milliseconds; it doubles with each failed trial. 250 by default. */
-  readonly firstPauseMs?: number;
-  /** The longest pause in milliseconds. 5000 by default. */
-  readonly longestPauseMs?: number;
 }
 
-const SPAN_MS = 10_000;
+/** Consecutive failures that open the circuit. */
+const FAILURES_IN_ROW = 5;
+/** Share of failed calls that opens the circuit, after at least so many calls within so many milliseconds. */
+const FAILURE_RATIO = 0.5;
 const FEWEST_CALLS = 20;
+const SPAN_MS = 10_000;
+/** The first pause before a trial; it doubles with each failed trial, up to the longest. Milliseconds. */
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 5000;
 
 /**
  * Stops calling the inner limiter while it is unavailable, so that a slow store does not make every request wait for its timeout. While the
@@ -150,7 +148,7 @@ const FEWEST_CALLS = 20;
  */
 export class CircuitBreaker implements RateLimiter {
   readonly #inner: RateLimiter;
-  readonly #options: Required<Omit<CircuitBreakerOptions, 'onStateChange'>>;
+  readonly #clock: Clock;
   readonly #onStateChange: (state: CircuitState) => void;
   #state: CircuitState = 'closed';
   /** Raised with every change of state: responses to calls from before the change are ignored. */
@@ -163,17 +161,10 @@ export class CircuitBreaker implements RateLimiter {
   #pausedUntil = 0;
   #openings = 0;
 
-  constructor(inner: RateLimiter, options: CircuitBreakerOptions) {
-    const { onStateChange = () => {}, ...rest } = options;
+  constructor(inner: RateLimiter, { clock, onStateChange = () => {} }: CircuitBreakerOptions) {
     this.#inner = inner;
+    this.#clock = clock;
     this.#onStateChange = onStateChange;
-    this.#options = {
-      failuresInRow: 5,
-      failureRatio: 0.5,
-      firstPauseMs: 250,
-      longestPauseMs: 5000,
-      ...rest,
-    };
   }
 
   get state(): CircuitState {
@@ -199,18 +190,18 @@ export class CircuitBreaker implements RateLimiter {
 
   #mayCall(): boolean {
     if (this.#state === 'closed') return true;
-    if (this.#state === 'half-open' || this.#options.clock.monotonicMs() < this.#pausedUntil) return false;
+    if (this.#state === 'half-open' || this.#clock.monotonicMs() < this.#pausedUntil) return false;
     this.#enter('half-open');
     return true;
   }
 
   #note(hasFailed: boolean): void {
     if (this.#state === 'half-open') {
-      if (hasFailed) this.#open(Math.min(this.#pauseMs * 2, this.#options.longestPauseMs));
+      if (hasFailed) this.#open(Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS));
       else this.#close();
       return;
     }
-    const nowMs = this.#options.clock.monotonicMs();
+    const nowMs = this.#clock.monotonicMs();
     if (nowMs >= this.#spanEndsAt) {
       this.#calls = 0;
       this.#failures = 0;
@@ -223,16 +214,15 @@ export class CircuitBreaker implements RateLimiter {
     }
     this.#failures += 1;
     this.#failuresInRow += 1;
-    const { failuresInRow, failureRatio, firstPauseMs } = this.#options;
-    const isFailing = this.#calls >= FEWEST_CALLS && this.#failures >= failureRatio * this.#calls;
-    if (this.#failuresInRow < failuresInRow && !isFailing) return;
+    const isFailing = this.#calls >= FEWEST_CALLS && this.#failures >= FAILURE_RATIO * this.#calls;
+    if (this.#failuresInRow < FAILURES_IN_ROW && !isFailing) return;
     this.#openings += 1;
-    this.#open(firstPauseMs);
+    this.#open(FIRST_PAUSE_MS);
   }
 
   #open(pauseMs: number): void {
     this.#pauseMs = pauseMs;
-    this.#pausedUntil = this.#options.clock.monotonicMs() + pauseMs;
+    this.#pausedUntil = this.#clock.monotonicMs() + pauseMs;
     this.#enter('open');
   }
 

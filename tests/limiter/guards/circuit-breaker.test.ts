@@ -30,9 +30,6 @@ function setUp() {
   const states: CircuitState[] = [];
   const breaker = new CircuitBreaker(inner, {
     clock,
-    failuresInRow: 3,
-    firstPauseMs: 100,
-    longestPauseMs: 300,
     onStateChange: (state) => states.push(state),
   });
   const decisions: Decision[] = [];
@@ -49,14 +46,14 @@ function setUp() {
 describe('the circuit breaker', () => {
   it('opens after failures in a row, and then responds at once without asking', () => {
     const { inner, breaker, decisions, ask, roundTrip } = setUp();
-    roundTrip(UNAVAILABLE, 2);
+    roundTrip(UNAVAILABLE, 4);
     roundTrip(STALE);
-    roundTrip(UNAVAILABLE, 2);
+    roundTrip(UNAVAILABLE, 4);
     expect(breaker.state).toBe('closed');
     roundTrip(UNAVAILABLE);
     expect(breaker.state).toBe('open');
     ask();
-    expect(inner.asked).toBe(6);
+    expect(inner.asked).toBe(10);
     expect(decisions.at(-1)).toEqual({ kind: 'unavailable', cause: expect.any(CircuitOpen) });
   });
 
@@ -104,24 +101,24 @@ describe('the circuit breaker', () => {
 
   it('lets one trial through after the pause, and closes when it succeeds', () => {
     const { clock, inner, states, ask, roundTrip } = setUp();
-    roundTrip(UNAVAILABLE, 3);
-    clock.advance(99);
+    roundTrip(UNAVAILABLE, 5);
+    clock.advance(249);
     ask();
-    expect(inner.asked).toBe(3);
+    expect(inner.asked).toBe(5);
     clock.advance(1);
     ask();
     ask();
-    expect(inner.asked).toBe(4);
+    expect(inner.asked).toBe(6);
     inner.respond(STALE);
     ask();
-    expect(inner.asked).toBe(5);
+    expect(inner.asked).toBe(7);
     expect(states).toEqual(['open', 'half-open', 'closed']);
   });
 
   it('doubles the pause with each failed trial, up to the longest, until it closes', () => {
     const { clock, inner, breaker, roundTrip, ask } = setUp();
-    roundTrip(UNAVAILABLE, 3);
-    for (const pauseMs of [100, 200, 300, 300]) {
+    roundTrip(UNAVAILABLE, 5);
+    for (const pauseMs of [250, 500, 1000, 2000, 4000, 5000, 5000]) {
       clock.advance(pauseMs - 1);
       const { asked } = inner;
       ask();
@@ -132,27 +129,27 @@ describe('the circuit breaker', () => {
       expect(breaker.state).toBe('open');
     }
     expect(breaker.openings).toBe(1);
-    clock.advance(300);
+    clock.advance(5000);
     roundTrip(STALE);
-    roundTrip(UNAVAILABLE, 3);
+    roundTrip(UNAVAILABLE, 5);
     expect(breaker.openings).toBe(2);
-    clock.advance(100);
+    clock.advance(250);
     ask();
     expect(breaker.state).toBe('half-open');
   });
 
   it('learns nothing from responses to calls made before it opened', () => {
     const { clock, inner, breaker, decisions, ask } = setUp();
-    for (let time = 0; time < 5; time += 1) ask();
-    for (let time = 0; time < 3; time += 1) inner.respond(UNAVAILABLE);
+    for (let time = 0; time < 7; time += 1) ask();
+    for (let time = 0; time < 5; time += 1) inner.respond(UNAVAILABLE);
     expect(breaker.state).toBe('open');
-    clock.advance(100);
+    clock.advance(250);
     ask();
     inner.respond(UNAVAILABLE);
     inner.respond(STALE);
     expect(breaker.state).toBe('half-open');
     inner.respond(STALE);
     expect(breaker.state).toBe('closed');
-    expect(decisions).toHaveLength(6);
+    expect(decisions).toHaveLength(8);
   });
 });
