@@ -23,6 +23,8 @@ import { until } from '../support/until.ts';
 import { runTollgate } from './support/run-tollgate.ts';
 
 const run = promisify(execFile);
+/** A file of the site, as `npm run docs:build` leaves it beside the console. */
+const BUILT_SITE = 'dist/docs/left-over.html';
 
 let directory: string;
 let installed: string;
@@ -33,6 +35,8 @@ beforeAll(async () => {
   directory = await mkdtemp(join(await scratchFolder(), 'tollgate-package-'));
   database = await createTestDatabase();
   const env = { ...process.env, npm_config_prefer_offline: 'true' };
+  await mkdir('dist/docs', { recursive: true });
+  await writeFile(BUILT_SITE, '');
   // What `npm pack` runs by itself, but for a console that is built already.
   await buildConsoleWhereOutdated();
   await run('npm', ['run', '--silent', 'prepack'], { env });
@@ -46,6 +50,7 @@ afterAll(async () => {
   await gateway?.stop();
   await database?.drop();
   await rm(directory, { recursive: true, force: true });
+  await rm(BUILT_SITE, { force: true });
 });
 
 describe('the package, packed and installed in an empty directory', () => {
@@ -61,6 +66,11 @@ describe('the package, packed and installed in an empty directory', () => {
         (file) => /^(bin|dist).*\.ts$/.test(file) && !/^dist\/client\/.*\.d\.ts$/.test(file),
       ),
     ).toEqual([]);
+  });
+
+  it('has no site of the docs that was built before', () => {
+    expect(existsSync(BUILT_SITE)).toBe(true);
+    expect(existsSync(join(directory, 'node_modules/tollgate/dist/docs'))).toBe(false);
   });
 
   it('has the console as it is built for use', async () => {
