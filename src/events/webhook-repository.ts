@@ -54,6 +54,6 @@ export interface WebhookRepository {
   findDelivery(webhookId: string, deliveryId: string): Promise<Delivery | undefined>;
   /** Stores a delivery that an administrator asked for. */
   addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<void>;
-  /** Makes a delivery due again, under its id. False if it is pending already, or gone. */
+  /** Makes a delivery due now, under its id, with all its attempts. False if it is due already, or gone. */
   resend(delivery: Delivery, webhook: Webhook, change: ChangeContext): Promise<boolean>;
 }

@@ -318,6 +318,39 @@ describe('a delivery', () => {
     expect((await deliveriesOf(made)).map(({ status }) => status)).toEqual(['succeeded']);
   });
 
+  it('that waits for its next attempt is sent at once when it is sent again', async () => {
+    const made = await webhook();
+    const by = deliverer();
+    receiver.respond = () => ({ status: 500 });
+    await makeKey();
+    await deliver(by);
+    clock.advance(60_000);
+    await deliver(by);
+    const [waiting] = await deliveriesOf(made);
+    expect(waiting).toMatchObject({ status: 'pending', tries: 2 });
+    receiver.respond = () => ({ status: 200 });
+    await service.resend({ webhookId: made.webhook.id, deliveryId: waiting?.id ?? '' }, ROOT, change());
+    await deliver(by);
+    expect(receiver.ids).toHaveLength(3);
+    expect((await deliveriesOf(made)).map(({ status }) => status)).toEqual(['succeeded']);
+  });
+
+  it('is in the backlog while it is to be made: not while its webhook is disabled', async () => {
+    const made = await webhook();
+    const backlog = () => store.records.deliveries.backlog();
+    const enable = (enabled: boolean) =>
+      service.update(made.webhook.id, { changes: { enabled }, principal: ROOT }, change());
+    receiver.respond = () => ({ status: 500 });
+    const sinceMs = clock.nowMs();
+    await makeKey();
+    await deliver(deliverer());
+    expect(await backlog()).toEqual({ pending: 1, oldestAtMs: sinceMs, disabled: 0 });
+    await enable(false);
+    expect(await backlog()).toEqual({ pending: 0, oldestAtMs: null, disabled: 0 });
+    await enable(true);
+    expect(await backlog()).toEqual({ pending: 1, oldestAtMs: sinceMs, disabled: 0 });
+  });
+
   it('that fails after others writes nothing to its webhook', async () => {
     const { webhook: made } = await webhook();
     const { deliveries, db } = store.records;

@@ -169,9 +169,13 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
     const { rows } = await sql<{ pending: number; oldest: Date | null; disabled: number }>`
       SELECT count(*) AS pending, min(created_at) AS oldest,
         (SELECT count(*) FROM webhooks WHERE disabled_reason IS NOT NULL) AS disabled
-      FROM (SELECT created_at FROM webhook_deliveries WHERE status = 'pending' LIMIT ${MOST_COUNTED}) AS pending`.execute(
-      this.#db,
-    );
+      FROM (
+        SELECT waiting.created_at FROM webhooks, LATERAL (
+          SELECT created_at FROM webhook_deliveries
+          WHERE webhook_id = webhooks.id AND status = 'pending'
+          LIMIT ${MOST_COUNTED}) AS waiting
+        WHERE enabled
+        LIMIT ${MOST_COUNTED}) AS pending`.execute(this.#db);
     const { pending = 0, oldest = null, disabled = 0 } = rows[0] ?? {};
     return { pending: Number(pending), oldestAtMs: oldest?.getTime() ?? null, disabled: Number(disabled) };
   }

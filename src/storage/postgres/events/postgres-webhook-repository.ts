@@ -161,11 +161,13 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
 
   resend(delivery: Delivery, webhook: Webhook, change: ChangeContext): Promise<boolean> {
     return this.#changes.make(change, async (trx, note) => {
+      const at = new Date(change.atMs);
       const { numUpdatedRows } = await trx
         .updateTable('webhook_deliveries')
-        .set({ status: 'pending', next_attempt_at: new Date(change.atMs), ended_at: null, tries: 0 })
+        .set({ status: 'pending', next_attempt_at: at, ended_at: null, tries: 0 })
         .where('id', '=', delivery.id)
-        .where('status', '!=', 'pending')
+        // One that is due is sent already, and its attempt may be under way.
+        .where(({ eb, or }) => or([eb('status', '!=', 'pending'), eb('next_attempt_at', '>', at)]))
         .executeTakeFirst();
       if (numUpdatedRows === 0n) return false;
       const changes = { deliveryId: { from: null, to: delivery.id } };
