@@ -33,6 +33,13 @@ describe('tollgate size', () => {
     expect(JSON.parse(large.stdout)).toEqual(sizeInstallation(EXAMPLES.large as Demand, constants));
   });
 
+  it('counts bytes in whole numbers', async () => {
+    const { stdout } = await size('--rps', '997', '--keys', '1009', '-o', 'json');
+    const bytes = Object.entries(JSON.parse(stdout)).filter(([name]) => /Bytes/.test(name));
+    expect(bytes).toHaveLength(3);
+    expect(bytes.filter(([, value]) => !Number.isSafeInteger(value))).toEqual([]);
+  });
+
   it('shows a table, and the limits beside it', async () => {
     const { code, stdout, stderr } = await size('--rps', '500', '--keys', '1000', '-o', 'table');
     expect(code).toBe(0);

@@ -93,16 +93,20 @@ export function sizeInstallation(demand: Demand, constants: ScaleConstants): Siz
     replicas,
     cores,
     cpuPercent: (100 * cores) / replicas,
-    memoryBytesPerReplica:
+    memoryBytesPerReplica: Math.ceil(
       (constants.residentBytesIdle +
         Math.min(keysOfHour, CACHED_KEYS) * constants.residentBytesPerCachedKey) /
-      PLANNED_SPACE,
+        PLANNED_SPACE,
+    ),
     redisMasters: busyMasters === 1 ? 1 : Math.max(3, busyMasters >= 5 ? busyMasters + 1 : busyMasters),
     redisCores,
-    redisMemoryBytes: (windows * constants.redisBytesPerActiveKeyWindow * AOF_REWRITE) / PLANNED_SPACE,
-    postgresDiskBytes:
+    redisMemoryBytes: Math.ceil(
+      (windows * constants.redisBytesPerActiveKeyWindow * AOF_REWRITE) / PLANNED_SPACE,
+    ),
+    postgresDiskBytes: Math.ceil(
       (demand.keys * constants.postgresBytesPerKey + usageRows(demand) * constants.postgresBytesPerUsageRow) /
-      PLANNED_SPACE,
+        PLANNED_SPACE,
+    ),
     postgresRowsPerSecond: rows,
     postgresIops: 2 * Math.min(rows, POSTGRES_ROWS_PER_SECOND),
     postgresConnections: replicas * CONNECTIONS_AT_MOST,
