@@ -17,6 +17,21 @@ const PHONE = 390;
 const SIDEWAYS = `[...document.querySelectorAll('main *')]
   .filter((one) => one.scrollWidth > one.clientWidth && /auto|scroll/.test(getComputedStyle(one).overflowX))
   .map((one) => one.ariaLabel ?? one.className)`;
+/** Words that a line breaks in the middle, though they would fit into one. */
+const BROKEN_WORDS = `(() => {
+  const broken = [];
+  const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    for (const { 0: word, index } of texts.currentNode.data.matchAll(/[\\p{L}\\p{N}]{2,20}/gu)) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, index);
+      range.setEnd(texts.currentNode, index + word.length);
+      const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+      if (lines.size > 1) broken.push(word);
+    }
+  }
+  return broken;
+})()`;
 
 const DAY_MS = 86_400_000;
 const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString().replace(/\.\d+/, '');
@@ -196,8 +211,9 @@ describe('every page of the console', () => {
         const broken = await tab.accessibilityFaults(theme === themes[0] ? 'all' : 'colours');
         const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
         const sideways = width === PHONE ? await page.evaluate<string[]>(SIDEWAYS) : [];
-        if (broken.length > 0 || overflow > 0 || sideways.length > 0)
-          faults[`${name}, ${theme}`] = { broken, overflow, sideways };
+        const words = await page.evaluate<string[]>(BROKEN_WORDS);
+        if (broken.length > 0 || overflow > 0 || sideways.length > 0 || words.length > 0)
+          faults[`${name}, ${theme}`] = { broken, overflow, sideways, words };
         if (pictures !== undefined)
           await page.screenshot({ path: join(pictures, `${name}-${theme}-${width}.png`) });
       }

@@ -7,7 +7,8 @@ import { formatNumber } from '../../format/numbers.ts';
 export function outcomeColumns<Row extends Outcomes>(): readonly Column<Row>[] {
   return [
     number('requests', 'Requests'),
-    number('allowed', 'Allowed'),
+    // On a phone: the requests that were neither limited nor failed.
+    { ...number('allowed', 'Allowed'), wideOnly: true },
     number('limited', 'Limited'),
     number('failed', 'Failed'),
     {

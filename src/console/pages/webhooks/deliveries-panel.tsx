@@ -6,6 +6,7 @@ import { Button } from '../../components/forms/button.tsx';
 import { Select } from '../../components/forms/field.tsx';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { Panel } from '../../components/layout/panel.tsx';
+import { SecondLine } from '../../components/layout/second-line.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
 import { formatNumber } from '../../format/numbers.ts';
@@ -116,15 +117,25 @@ function columnsOf(onShow: (deliveryId: string) => void): readonly Column<Delive
     {
       id: 'event',
       header: 'Event',
-      cell: ({ deliveryId, eventType, eventIds }) => (
-        <button type="button" className={styles.open} onClick={() => onShow(deliveryId)}>
-          {eventType}
-          {eventIds.length > 1 && ` × ${formatNumber(eventIds.length)}`}
-        </button>
+      cell: ({ deliveryId, eventType, eventIds, attempts, createdAt }) => (
+        <>
+          <button type="button" className={styles.open} onClick={() => onShow(deliveryId)}>
+            <bdi>{eventType}</bdi>
+            {eventIds.length > 1 && ` × ${formatNumber(eventIds.length)}`}
+          </button>
+          <SecondLine>
+            {attemptWords(attempts.at(-1))} · <RelativeTime at={createdAt} />
+          </SecondLine>
+        </>
       ),
     },
     { id: 'status', header: 'Status', cell: (delivery) => <DeliveryBadge delivery={delivery} /> },
-    { id: 'response', header: 'Response', cell: ({ attempts }) => attemptWords(attempts.at(-1)) },
+    {
+      id: 'response',
+      header: 'Response',
+      wideOnly: true,
+      cell: ({ attempts }) => attemptWords(attempts.at(-1)),
+    },
     {
       id: 'duration',
       header: 'Duration',
@@ -145,6 +156,11 @@ function columnsOf(onShow: (deliveryId: string) => void): readonly Column<Delive
       wideOnly: true,
       cell: ({ nextAttemptAt }) => <RelativeTime at={nextAttemptAt} missing="–" />,
     },
-    { id: 'created', header: 'Created', cell: ({ createdAt }) => <RelativeTime at={createdAt} /> },
+    {
+      id: 'created',
+      header: 'Created',
+      wideOnly: true,
+      cell: ({ createdAt }) => <RelativeTime at={createdAt} />,
+    },
   ];
 }

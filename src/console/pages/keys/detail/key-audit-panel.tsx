@@ -15,18 +15,22 @@ const COLUMNS: readonly Column<Entry>[] = [
   {
     id: 'action',
     header: 'Action',
-    cell: ({ action, reason }) => (
+    cell: ({ action, actor, reason }) => (
       <>
         {action}
-        {reason !== null && (
-          <SecondLine>
-            <bdi>{reason}</bdi>
-          </SecondLine>
-        )}
+        <SecondLine>
+          <bdi>{actor.name}</bdi>
+          {reason !== null && (
+            <>
+              {' · '}
+              <bdi>{reason}</bdi>
+            </>
+          )}
+        </SecondLine>
       </>
     ),
   },
-  { id: 'actor', header: 'Who', cell: ({ actor }) => <bdi>{actor.name}</bdi> },
+  { id: 'actor', header: 'Who', wideOnly: true, cell: ({ actor }) => <bdi>{actor.name}</bdi> },
   {
     id: 'changes',
     header: 'Changed',
