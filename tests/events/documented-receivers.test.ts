@@ -1,15 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { requireProgram } from '../support/debian-package.ts';
-import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import {
   DocumentedReceiver,
   documentedProgram,
   nowSeconds,
-  programFolder,
-  removeFolder,
   WEBHOOK_SECRET,
+  withReceiverStage,
 } from './support/documented-receiver.ts';
 
 const RECEIVERS = [
@@ -27,21 +24,9 @@ const RECEIVERS = [
 const OTHER_SECRET = 'whsec_ZW5vdWdoIGJ5dGVzIGZvciBhbm90aGVyIHNlY3JldA==';
 const EVENT = JSON.stringify({ type: 'tollgate.key.created', subject: 'key_1', data: { name: 'Grüße' } });
 
-let directory: string;
-let fleet: Fleet<RunningGateway>;
+const stage = withReceiverStage();
 let receiver: DocumentedReceiver | undefined;
-beforeAll(async () => {
-  directory = await programFolder();
-  fleet = await startInProcessFleet(1, {
-    WEBHOOK_ALLOW_HTTP: 'true',
-    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
-  });
-});
 afterEach(() => receiver?.stop());
-afterAll(async () => {
-  await fleet?.stop();
-  await removeFolder(directory);
-});
 
 describe.each(RECEIVERS)(
   'the receiver of docs/events.md in $language',
@@ -49,7 +34,7 @@ describe.each(RECEIVERS)(
     async function start(secret = WEBHOOK_SECRET): Promise<DocumentedReceiver> {
       const text = await documentedProgram('events.md', heading, language);
       const options = { file, text, program: await find() };
-      receiver = await DocumentedReceiver.start(directory, options, { WEBHOOK_SECRET: secret });
+      receiver = await DocumentedReceiver.start(stage.directory, options, { WEBHOOK_SECRET: secret });
       return receiver;
     }
 
@@ -76,13 +61,13 @@ describe.each(RECEIVERS)(
     it('takes what the gateway sends', async () => {
       // The receiver needs the secret, and so the webhook before its address is known.
       const fields = { url: 'http://127.0.0.1:1', events: ['tollgate.key.*'], enabled: false };
-      const { body } = await fleet.admin.call('POST', '/tollgate/webhook/create', fields);
+      const { body } = await stage.fleet.admin.call('POST', '/tollgate/webhook/create', fields);
       const started = await start(body.secret);
       const changes = { url: started.url, enabled: true };
-      await fleet.admin.call('PATCH', `/tollgate/webhook/${body.webhookId}`, changes);
-      const { id } = await fleet.admin.makeKey(`for ${language}`);
+      await stage.fleet.admin.call('PATCH', `/tollgate/webhook/${body.webhookId}`, changes);
+      const { id } = await stage.fleet.admin.makeKey(`for ${language}`);
       await until(() => started.printed.includes(`tollgate.key.created ${id}`));
-      await fleet.admin.call('DELETE', `/tollgate/webhook/${body.webhookId}`);
+      await stage.fleet.admin.call('DELETE', `/tollgate/webhook/${body.webhookId}`);
     });
   },
 );

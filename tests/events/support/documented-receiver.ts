@@ -3,9 +3,12 @@ import { once } from 'node:events';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { afterAll, beforeAll } from '@jest/globals';
 import { webhookSignature } from '../../../src/events/delivery/signature.ts';
 import { documentedBlocks } from '../../support/documented-commands.ts';
 import { endChild } from '../../support/end-child.ts';
+import { type Fleet, startInProcessFleet } from '../../support/fleet.ts';
+import type { RunningGateway } from '../../support/gateway.ts';
 import { until } from '../../support/until.ts';
 
 export const WEBHOOK_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
@@ -30,6 +33,29 @@ export async function programFolder(): Promise<string> {
 
 export async function removeFolder(directory: string | undefined): Promise<void> {
   if (directory !== undefined) await rm(directory, { recursive: true, force: true });
+}
+
+/** What a file of tests of receivers shares: the folder of their programs, and a gateway that may send to this machine. */
+interface ReceiverStage {
+  readonly directory: string;
+  readonly fleet: Fleet<RunningGateway>;
+}
+
+/** Gives the calling file its stage. */
+export function withReceiverStage(): ReceiverStage {
+  const stage: { -readonly [Part in keyof ReceiverStage]?: ReceiverStage[Part] } = {};
+  beforeAll(async () => {
+    stage.directory = await programFolder();
+    stage.fleet = await startInProcessFleet(1, {
+      WEBHOOK_ALLOW_HTTP: 'true',
+      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    });
+  });
+  afterAll(async () => {
+    await stage.fleet?.stop();
+    await removeFolder(stage.directory);
+  });
+  return stage as ReceiverStage;
 }
 
 /** A receiver of webhooks that a page documents, as a process. */
