@@ -137,7 +137,6 @@ export class BackendConnection implements ResponseParts {
     this.#handler = handler;
     this.#head = undefined;
     this.#hasBytes = false;
-    this.#isPaused = false;
     this.#parser.expect(request.method);
     if (socket === undefined) this.#open();
     else this.#write(socket, request);
@@ -322,8 +321,8 @@ export class BackendConnection implements ResponseParts {
 
   #keep(socket: Socket): void {
     this.#request = undefined;
+    if (this.#isPaused) this.resume();
     if (socket.timeout !== undefined && socket.timeout > 0) socket.setTimeout(0);
-    if (this.#isPaused) socket.resume();
     this.#transition('keep');
     this.#owner.onIdle();
   }

@@ -64,12 +64,12 @@ const RICH_HEAD =
 describe('a response of the backend', () => {
   it('keeps the order, case and repetition of headers, without blanks around values', () => {
     const { head } = read([
-      'HTTP/1.1 299 Who knows\r\nB:  two \t\r\na:\r\nB: \xe9\r\nContent-Length: 0\r\n\r\n',
+      'HTTP/1.1 299 Who knows\r\nB:  two \t\r\na:\r\nB: \xe9\r\nC:\ttab\r\nContent-Length: 0\r\n\r\n',
     ]);
     expect(head).toMatchObject({
       status: 299,
       reason: 'Who knows',
-      lines: ['B: two\r\n', 'a: \r\n', 'B: \xe9\r\n', 'Content-Length: 0\r\n'],
+      lines: ['B: two\r\n', 'a: \r\n', 'B: \xe9\r\n', 'C: tab\r\n', 'Content-Length: 0\r\n'],
       length: 0,
       isChunked: false,
     });

@@ -231,6 +231,21 @@ describe('a connection that was idle', () => {
     });
   });
 
+  it('is read for the next response, and watched, although the last one ended while it was paused', async () => {
+    pool.destroy();
+    pool = makePool({ connections: 1, bodyIdleMs: 50 });
+    const [first, second] = [new RecordingJob('first'), new RecordingJob('second')];
+    first.onBody = () => first.connection?.pause();
+    backend.respond(OK);
+    ask(first);
+    await first.heard('onComplete');
+    backend.respond(OK.slice(0, -1));
+    ask(second);
+    await second.heard('onError');
+    expect(second.connection).toBe(first.connection);
+    expect(second).toMatchObject({ body: 'o', errors: [{ kind: 'body_timeout' }] });
+  });
+
   it('is not kept when more bytes arrived after a response while it was not read', async () => {
     const job = new RecordingJob('one');
     const onBody = job.onBody.bind(job);
