@@ -87,7 +87,6 @@ export interface AppliedState {
 /** The longest time between marking keys stale in Redis and the commit: half of the time for which the mark lasts. */
 const LONGEST_WRITE_MS = 15_000;
 /** The number of deleted keys whose counters are removed together. */
-const RETIRED_AT_ONCE = 50;
 
 /**
  * Brings plans, keys and webhooks to the state that a configuration describes, all or nothing. Once the promise resolves, a change applies to the
@@ -214,12 +213,9 @@ export class DesiredStateService {
   }
 
   async #retire({ changes, retired }: WrittenState): Promise<void> {
-    const { versions } = this.#options;
-    const { deletedKeys } = changes;
-    for (let start = 0; start < deletedKeys.length; start += RETIRED_AT_ONCE) {
-      const some = deletedKeys.slice(start, start + RETIRED_AT_ONCE);
-      await Promise.all(some.map(({ id }) => versions.retire(id, retired.get(id))));
-    }
+    if (changes.deletedKeys.length === 0) return;
+    const keys = changes.deletedKeys.map(({ id }) => ({ keyId: id, windowNames: retired.get(id) }));
+    await this.#options.versions.retire(keys);
   }
 }
 

@@ -1,6 +1,6 @@
 // The room `jobs`: changes of many keys that outlive the replica that was asked for them.
 // In: which keys, and what to change, with who wants it and why.
-// Out: the changes, key by key through the service of keys, and how far they are.
+// Out: the changes, made by the service of keys, and how far they are.
 
 import type { ChangeContext } from '../audit/change-context.ts';
 import { CountMismatch, InvalidBody, JobNotFound, PlanNotFound, TollgateError } from '../errors.ts';

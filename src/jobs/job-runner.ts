@@ -5,13 +5,15 @@ import type { KeyService } from '../keys/key-service.ts';
 import type { Grant } from '../permissions/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
-import { type Job, scopeOfAction } from './job.ts';
+import { type Job, type JobFailure, scopeOfAction } from './job.ts';
 import type { JobStore } from './job-store.ts';
 
 /** How long a replica has a job after its last key. If it died, another one goes on then. Milliseconds. */
 const LEASE_MS = 15_000;
 /** Keys of a job before it is another job's turn. */
 const KEYS_AT_ONCE = 200;
+/** Transactions of a job that has more keys: so many steps show how far it is, and no change waits for long at the end of the audit log. */
+const LEAST_STEPS = 100;
 
 /** What `JobRunner` is built from. */
 export interface JobRunnerOptions {
@@ -32,16 +34,18 @@ interface People {
 
 /** What a job changes in one transaction. */
 interface JobUnit {
-  readonly jobs: Pick<JobStore, 'advance' | 'noteFailure'>;
+  readonly jobs: Pick<JobStore, 'advance' | 'noteFailures'>;
   readonly tokens: Pick<AdminTokenRepository, 'find'>;
   readonly people: People;
-  /** Changes a key. If that rejects, only its writes are rolled back. */
-  attempt(change: (keys: Pick<KeyService, 'update' | 'remove'>) => Promise<void>): Promise<void>;
+  /** Changes keys. If that rejects, only its writes are rolled back. */
+  attempt<Result>(
+    change: (keys: Pick<KeyService, 'updateAll' | 'removeAll'>) => Promise<Result>,
+  ): Promise<Result>;
 }
 
 /**
- * Works on jobs, one key after the other. Each key is changed by the code that changes a single one, in a transaction that also moves the
- * job on: whenever a replica dies, each key is changed once or not yet.
+ * Works on jobs, some keys at a time. Keys are changed by the code that changes a single one, in a transaction that also moves the job
+ * on: whenever a replica dies, each key is changed once or not yet. A key that can't be changed keeps no other from it.
  */
 export class JobRunner {
   readonly #options: JobRunnerOptions;
@@ -63,7 +67,7 @@ export class JobRunner {
     }
   }
 
-  /** After the present key, `run` resolves. */
+  /** After the present keys, `run` resolves. */
   interrupt(): void {
     this.#isStopped = true;
   }
@@ -71,9 +75,10 @@ export class JobRunner {
   async #work(job: Job): Promise<void> {
     const { store, holder, log } = this.#options;
     const keyIds = await store.keysFrom(job.id, job.done, KEYS_AT_ONCE);
-    for (const [index, keyId] of keyIds.entries()) {
+    const step = Math.min(Math.ceil(job.total / LEAST_STEPS), KEYS_AT_ONCE);
+    for (let start = 0; start < keyIds.length; start += step) {
       if (this.#isStopped) return;
-      const result = await this.#change(job, keyId, job.done + index);
+      const result = await this.#change(job, keyIds.slice(start, start + step), job.done + start);
       if (result === 'lost') return;
       if (result === 'not allowed') {
         await store.end(job.id, holder, 'stopped');
@@ -87,14 +92,15 @@ export class JobRunner {
   }
 
   /** `lost`: the job was cancelled, or another replica has it. */
-  #change(job: Job, keyId: string, position: number): Promise<'moved' | 'lost' | 'not allowed'> {
+  #change(job: Job, keyIds: readonly string[], position: number): Promise<'moved' | 'lost' | 'not allowed'> {
     const { inUnit, holder } = this.#options;
     return inUnit(async (unit) => {
       const change = await this.#contextOf(job, unit);
       if (change === undefined) return 'not allowed';
-      if (!(await unit.jobs.advance({ jobId: job.id, holder, position }, LEASE_MS))) return 'lost';
-      const code = await this.#apply(job, keyId, { unit, change });
-      if (code !== undefined) await unit.jobs.noteFailure(job.id, position, code);
+      const step = { jobId: job.id, holder, position, keys: keyIds.length };
+      if (!(await unit.jobs.advance(step, LEASE_MS))) return 'lost';
+      const failures = await this.#apply(job, keyIds, { unit, change });
+      if (failures.length > 0) await unit.jobs.noteFailures(step, failures);
       return 'moved';
     });
   }
@@ -122,22 +128,50 @@ export class JobRunner {
     return { ...change, atMs, onlyTags: [...new Set([...change.onlyTags, ...token.onlyTags])] };
   }
 
-  /** Resolves with why the key was not changed; undefined if it was. */
-  async #apply(job: Job, keyId: string, { unit, change }: KeyChange): Promise<ErrorCode | undefined> {
-    const { log } = this.#options;
+  /** Resolves with the keys that were not changed, and why. */
+  async #apply(
+    job: Job,
+    keyIds: readonly string[],
+    { unit, change }: KeyChange,
+  ): Promise<readonly JobFailure[]> {
+    const failed = (code: ErrorCode) => keyIds.map((keyId) => ({ keyId, code }));
     try {
-      await unit.attempt(async (keys) => {
-        if (job.changes === null) await keys.remove(keyId, change);
-        else await keys.update(keyId, job.changes, change);
-      });
-      return undefined;
+      return await unit.attempt((keys) => changed(keys, job, { keyIds, change }));
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      if (error instanceof TollgateError) return error.code;
-      log.error({ err: error, jobId: job.id, keyId }, 'a job could not change a key');
-      return 'internal_error';
+      if (error instanceof TollgateError) return failed(error.code);
+      // One of them keeps the statement from all.
+      if (keyIds.length > 1) return this.#applyEach(job, keyIds, { unit, change });
+      this.#options.log.error({ err: error, jobId: job.id, keyIds }, 'a job could not change a key');
+      return failed('internal_error');
     }
   }
+
+  async #applyEach(
+    job: Job,
+    keyIds: readonly string[],
+    keyChange: KeyChange,
+  ): Promise<readonly JobFailure[]> {
+    const failures: JobFailure[] = [];
+    for (const keyId of keyIds) failures.push(...(await this.#apply(job, [keyId], keyChange)));
+    return failures;
+  }
+}
+
+/** Resolves with the keys that were not changed, and why. */
+async function changed(
+  keys: Pick<KeyService, 'updateAll' | 'removeAll'>,
+  { changes }: Job,
+  { keyIds, change }: { readonly keyIds: readonly string[]; readonly change: ChangeContext },
+): Promise<readonly JobFailure[]> {
+  if (changes === null) {
+    const deleted = await keys.removeAll(keyIds, change);
+    return keyIds.filter((id) => !deleted.has(id)).map((keyId) => ({ keyId, code: 'key_not_found' }));
+  }
+  const updated = await keys.updateAll(keyIds, changes, change);
+  return [...updated].flatMap(([keyId, result]) =>
+    result instanceof TollgateError ? [{ keyId, code: result.code }] : [],
+  );
 }
 
 interface KeyChange {

@@ -1,5 +1,4 @@
 import type { ChangeContext } from '../audit/change-context.ts';
-import type { ErrorCode } from '../errors.ts';
 import type { Job, JobFailure, JobState } from './job.ts';
 
 /** A job before its first key. */
@@ -14,12 +13,14 @@ export interface JobPage {
   readonly beforeId?: string;
 }
 
-/** The next key of a job, as the replica that works on it sees it. */
+/** The next keys of a job, as the replica that works on it sees it. */
 export interface JobStep {
   readonly jobId: string;
   readonly holder: string;
-  /** Starts at 0. */
+  /** Of the first of them; starts at 0. */
   readonly position: number;
+  /** Their number. */
+  readonly keys: number;
 }
 
 /**
@@ -46,12 +47,12 @@ export interface JobStore {
   /** The ids of the keys from a position on. */
   keysFrom(jobId: string, position: number, limit: number): Promise<readonly string[]>;
   /**
-   * Notes that the key at the position is dealt with, and renews the lease. Within a unit of work: until that ends, the job can't be
-   * cancelled. False if the job does not run any more, or another replica has taken it or has dealt with the key.
+   * Notes that the keys are dealt with, and renews the lease. Within a unit of work: until that ends, the job can't be cancelled. False if
+   * the job does not run any more, or another replica has taken it or has dealt with the keys.
    */
   advance(step: JobStep, leaseMs: number): Promise<boolean>;
-  /** Notes that the key at the position, which the same unit has dealt with, was not changed. */
-  noteFailure(jobId: string, position: number, code: ErrorCode): Promise<void>;
+  /** Notes which of the keys, which the same unit has dealt with, were not changed. */
+  noteFailures(step: JobStep, failures: readonly JobFailure[]): Promise<void>;
   /** Ends a job that this replica has. */
   end(jobId: string, holder: string, state: Extract<JobState, 'done' | 'stopped'>): Promise<void>;
   /** Removes jobs that ended before. Milliseconds since 1970. */

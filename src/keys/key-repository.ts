@@ -73,8 +73,8 @@ export type UpdateFailure = 'key_not_found' | 'plan_not_found' | 'too_many_tags'
 export interface KeyRepository {
   /** False if its plan does not exist; then nothing was written. */
   insert(key: NewConsumerKey, change: ChangeContext): Promise<boolean>;
-  /** Whether there is such a key with all of these tags. */
-  exists(keyId: string, onlyTags: readonly string[]): Promise<boolean>;
+  /** Those of the keys that exist and have all of these tags. */
+  existing(keyIds: readonly string[], onlyTags: readonly string[]): Promise<ReadonlySet<string>>;
   find(keyId: string): Promise<StoredKey | undefined>;
   /**
    * The snapshots of the keys with a secret, present or previous, whose look-up value is one of `lookups`, in any order; none for a value
@@ -95,10 +95,14 @@ export interface KeyRepository {
   /** The names of the keys that exist, by id. One query. */
   findNames(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /**
-   * Writes the changes, sets `updatedAtMs` and raises the version, unless the changes have no effect. Rejects with `VersionMismatch` if the
-   * key is not in the expected state.
+   * Writes the changes to each of the keys, sets `updatedAtMs` and raises the version, except where the changes have no effect. Resolves with
+   * what became of each key. Rejects with `VersionMismatch` if a key is not in the expected state.
    */
-  update(keyId: string, changes: KeyChanges, change: ChangeContext): Promise<UpdatedKey | UpdateFailure>;
+  updateAll(
+    keyIds: readonly string[],
+    changes: KeyChanges,
+    change: ChangeContext,
+  ): Promise<ReadonlyMap<string, UpdatedKey | UpdateFailure>>;
   /** Whether a plan exists. It may be deleted before `bind` is called, which then resolves with `plan_not_found`. */
   planExists(planId: string): Promise<boolean>;
   /** Binds a plan to a key, sets `updatedAtMs` and raises the version. */
@@ -107,6 +111,6 @@ export interface KeyRepository {
     planId: string,
     change: ChangeContext,
   ): Promise<KeySnapshot | 'key_not_found' | 'plan_not_found'>;
-  /** False when there was no such key. Rejects with `VersionMismatch` if the key is not in the expected state. */
-  delete(keyId: string, change: ChangeContext): Promise<boolean>;
+  /** Resolves with the keys that there were. Rejects with `VersionMismatch` if one is not in the expected state. */
+  deleteAll(keyIds: readonly string[], change: ChangeContext): Promise<ReadonlySet<string>>;
 }

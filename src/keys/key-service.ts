@@ -120,14 +120,32 @@ export class KeyService {
    * expected state.
    */
   async update(keyId: string, changes: KeyChanges, change: ChangeContext): Promise<ConsumerKey> {
+    const updated = (await this.updateAll([keyId], changes, change)).get(keyId);
+    if (updated === undefined || 'code' in updated) throw updated ?? new KeyNotFound();
+    return updated;
+  }
+
+  /** Makes the same changes to several keys. Resolves with the keys, and with the errors of those that were not changed. Throws as `update`. */
+  async updateAll(
+    keyIds: readonly string[],
+    changes: KeyChanges,
+    change: ChangeContext,
+  ): Promise<ReadonlyMap<string, ConsumerKey | TollgateError>> {
     const { repository, versions } = this.#options;
     const allowed = withinOwnTags(changes, change);
-    await this.requireKey(keyId, change.onlyTags);
-    await versions.markStale([keyId]);
-    const updated = await repository.update(keyId, allowed, change);
-    if (typeof updated === 'string') throw updateError(updated);
-    await versions.publishVersion([{ keyId, version: updated.version }]);
-    return this.#now(updated.key);
+    const present = await this.#existing(keyIds, change.onlyTags);
+    if (present.length > 0) await versions.markStale(present);
+    const updates = await repository.updateAll(present, allowed, change);
+    const published = [...updates].flatMap(([keyId, updated]) =>
+      typeof updated === 'string' ? [] : [{ keyId, version: updated.version }],
+    );
+    if (published.length > 0) await versions.publishVersion(published);
+    return new Map(
+      keyIds.map((keyId) => {
+        const updated = updates.get(keyId) ?? 'key_not_found';
+        return [keyId, typeof updated === 'string' ? updateError(updated) : this.#now(updated.key)];
+      }),
+    );
   }
 
   /** From now on the plan applies to the key. Throws `KeyNotFound` or `PlanNotFound`. */
@@ -155,43 +173,55 @@ export class KeyService {
    * failed; not for a caller that is limited to tags. Throws `VersionMismatch` if the key is not in the expected state.
    */
   async remove(keyId: string, change: ChangeContext): Promise<void> {
+    const deleted = await this.removeAll([keyId], change);
+    if (!deleted.has(keyId)) throw new KeyNotFound();
+  }
+
+  /** Deletes several keys. Resolves with those that there were. Throws as `remove`. */
+  async removeAll(keyIds: readonly string[], change: ChangeContext): Promise<ReadonlySet<string>> {
     const { repository, versions } = this.#options;
-    if (!isKeyId(keyId)) {
-      throw new KeyNotFound();
-    }
+    const isLimited = change.onlyTags.length > 0;
     // The clean-up below is done even if the row is gone, but never for a key that the caller can't see.
-    if (change.onlyTags.length > 0) await this.requireKey(keyId, change.onlyTags);
-    await versions.markStale([keyId]);
-    const windowNames = await this.#windowNames(keyId);
-    const existed = await repository.delete(keyId, change);
-    // A caller that is limited to tags may have lost sight of the key since the check above.
-    if (existed || change.onlyTags.length === 0) await versions.retire(keyId, windowNames);
-    if (!existed) {
-      throw new KeyNotFound();
-    }
+    const chosen = isLimited ? await this.#existing(keyIds, change.onlyTags) : keyIds.filter(isKeyId);
+    if (chosen.length === 0) return new Set();
+    await versions.markStale(chosen);
+    const windowNames = await this.#windowNames(chosen);
+    const deleted = await repository.deleteAll(chosen, change);
+    // A caller that is limited to tags may have lost sight of a key since the check above.
+    const retired = isLimited ? chosen.filter((keyId) => deleted.has(keyId)) : chosen;
+    if (retired.length > 0)
+      await versions.retire(retired.map((keyId) => ({ keyId, windowNames: windowNames.get(keyId) })));
+    return deleted;
   }
 
   #now(key: ConsumerKey): ConsumerKey {
     return rotationAt(key, this.#options.clock.nowMs());
   }
 
-  /** The windows of the plan that applies. Those of earlier plans expire. */
-  async #windowNames(keyId: string): Promise<readonly string[]> {
-    try {
-      const snapshot = await this.#options.repository.findSnapshotById(keyId);
-      return snapshot?.plan?.limits.all.map(({ windowName }) => windowName) ?? [];
-    } catch (error) {
-      // A key can be deleted even if its default plan does not exist. If the store is unavailable, the deletion itself fails.
-      if (error instanceof StoreUnavailable) return [];
-      throw error;
+  /** The windows of the plans that apply. Those of earlier plans expire. */
+  async #windowNames(keyIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    const found = await this.#options.repository.findSnapshotsOrErrors(keyIds);
+    const names = new Map<string, readonly string[]>();
+    for (const [keyId, snapshot] of found) {
+      // A key can be deleted even if its default plan does not exist.
+      if (snapshot instanceof StoreUnavailable) continue;
+      if (snapshot instanceof Error) throw snapshot;
+      names.set(keyId, snapshot.plan?.limits.all.map(({ windowName }) => windowName) ?? []);
     }
+    return names;
   }
 
   /** Throws `KeyNotFound`. Does not read the snapshot, so that a key can be changed even if its default plan does not exist. */
   async requireKey(keyId: string, onlyTags: readonly string[]): Promise<void> {
-    if (!isKeyId(keyId) || !(await this.#options.repository.exists(keyId, onlyTags))) {
-      throw new KeyNotFound();
-    }
+    if ((await this.#existing([keyId], onlyTags)).length === 0) throw new KeyNotFound();
+  }
+
+  /** Those of the keys that exist with all of the tags. */
+  async #existing(keyIds: readonly string[], onlyTags: readonly string[]): Promise<readonly string[]> {
+    const chosen = keyIds.filter(isKeyId);
+    if (chosen.length === 0) return [];
+    const existing = await this.#options.repository.existing(chosen, onlyTags);
+    return chosen.filter((keyId) => existing.has(keyId));
   }
 }
 

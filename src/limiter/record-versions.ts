@@ -5,6 +5,13 @@ export interface RecordVersion {
   readonly version: string;
 }
 
+/** A deleted key. */
+export interface RetiredKey {
+  readonly keyId: string;
+  /** Of its windows that may be open. Those that are missing here expire. */
+  readonly windowNames?: readonly string[] | undefined;
+}
+
 /**
  * Milliseconds that a shared version or a tombstone is kept: longer than any replica's reload may take. A cached key is used only while its
  * version is there, so this is also how long a key is served at most while Postgres is down.
@@ -33,10 +40,10 @@ export interface SharedVersions {
   markStale(keyIds: readonly string[]): Promise<void>;
   publishVersion(versions: readonly RecordVersion[]): Promise<void>;
   /**
-   * Leaves a tombstone, so that no old copy is installed again and nothing is counted for the key. Removes the windows of its customers,
-   * and its open windows with these names; other windows expire.
+   * Leaves tombstones, so that no old copy is installed again and nothing is counted for the keys. Removes the windows of their customers,
+   * and the windows that are named.
    */
-  retire(keyId: string, windowNames?: readonly string[]): Promise<void>;
+  retire(keys: readonly RetiredKey[]): Promise<void>;
   /**
    * Removes a shared version that the record store contradicts, unless it was replaced meanwhile. The next request on each replica then
    * reads the record, and every replica drops what it has cached of the key.

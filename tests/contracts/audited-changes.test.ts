@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { AuditChain, CHAIN_START } from '../../src/audit/audit-chain.ts';
 import { AuditedChanges } from '../../src/storage/postgres/audit/audited-changes.ts';
+import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
 import { TEST_VAULT } from '../support/test-vault.ts';
@@ -27,9 +28,9 @@ describe.each([
   it('each have an entry with the fields that changed, and who changed them', async () => {
     const key = sampleKey({ name: 'first', tags: ['eu'] });
     await store.records.keys.insert(key, sampleChange());
-    await store.records.keys.update(key.id, { name: 'second', expiresAtMs: Date.UTC(2030, 0, 1) }, LATER);
+    await updateKey(store.records.keys, key.id, { name: 'second', expiresAtMs: Date.UTC(2030, 0, 1) }, LATER);
     await store.records.keys.bind(key.id, 'default', LATER);
-    await store.records.keys.delete(key.id, LATER);
+    await deleteKey(store.records.keys, key.id, LATER);
     expect(await entriesOf(key.id)).toEqual([
       {
         action: 'key.create',
@@ -81,10 +82,10 @@ describe.each([
     const [key, plan] = [sampleKey({ planId: 'default' }), samplePlan()];
     await store.records.keys.insert(key, sampleChange());
     await store.records.plans.insert(plan, sampleChange());
-    await store.records.keys.update(key.id, { name: key.name, addTags: [] }, LATER);
+    await updateKey(store.records.keys, key.id, { name: key.name, addTags: [] }, LATER);
     await store.records.keys.bind(key.id, 'default', LATER);
-    await store.records.keys.update(key.id, { planId: 'no-such-plan' }, LATER);
-    await store.records.keys.delete('key_none', LATER);
+    await updateKey(store.records.keys, key.id, { planId: 'no-such-plan' }, LATER);
+    await deleteKey(store.records.keys, 'key_none', LATER);
     await store.records.plans.insert(plan, LATER);
     await store.records.plans.update(plan.id, { limit: plan.limit }, LATER);
     expect(await store.records.plans.delete('default', LATER)).toMatchObject({ boundKeys: 1 });
@@ -98,8 +99,8 @@ describe.each([
       store.records.db,
     );
     const unloggable = sampleChange({ reason: 'unloggable' });
-    await expect(store.records.keys.update(key.id, { name: 'changed' }, unloggable)).rejects.toThrow();
-    await expect(store.records.keys.delete(key.id, unloggable)).rejects.toThrow();
+    await expect(updateKey(store.records.keys, key.id, { name: 'changed' }, unloggable)).rejects.toThrow();
+    await expect(deleteKey(store.records.keys, key.id, unloggable)).rejects.toThrow();
     expect((await store.records.keys.find(key.id))?.key.name).toBe(key.name);
     await sql`ALTER TABLE audit_log DROP CONSTRAINT full_log`.execute(store.records.db);
   });

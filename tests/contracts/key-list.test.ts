@@ -14,6 +14,7 @@ import {
   SORT_ORDERS,
 } from '../../src/keys/key-list.ts';
 import { PostgresKeyList } from '../../src/storage/postgres/keys/postgres-key-list.ts';
+import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
 
@@ -141,8 +142,8 @@ describe.each([
     for (const key of made) await store.records.keys.insert(key, sampleChange());
     const selection = { filter: { externalId: 'moving' }, sort: 'name', order: 'asc', limit: 2 } as const;
     const first = await readKeyPage(store.records.keyList, selection, NOW_MS);
-    await store.records.keys.delete(String(made[0]?.id), sampleChange());
-    await store.records.keys.update(String(made[1]?.id), { name: 'a1' }, sampleChange());
+    await deleteKey(store.records.keys, String(made[0]?.id), sampleChange());
+    await updateKey(store.records.keys, String(made[1]?.id), { name: 'a1' }, sampleChange());
     await store.records.keys.insert(sampleKey({ name: 'm2.5', externalId: 'moving' }), sampleChange());
     const rest = await readKeyPage(
       store.records.keyList,
@@ -151,7 +152,7 @@ describe.each([
     );
     expect([...first.keys, ...rest.keys].map(({ name }) => name)).toEqual(['m1', 'm2', 'm2.5', 'm3', 'm4']);
     for (const { id } of [...made.slice(1), ...rest.keys])
-      await store.records.keys.delete(id, sampleChange());
+      await deleteKey(store.records.keys, id, sampleChange());
   });
 
   it('finds a key by two characters of what it is called now, and no longer by others', async () => {
@@ -159,11 +160,11 @@ describe.each([
     const key = sampleKey({ name: 'q~ first', externalId: 'q~ owner' });
     await store.records.keys.insert(key, sampleChange());
     expect(await found('Q~')).toEqual([key.id]);
-    await store.records.keys.update(key.id, { name: 'w~ second' }, sampleChange());
+    await updateKey(store.records.keys, key.id, { name: 'w~ second' }, sampleChange());
     expect(await found('q~')).toEqual([key.id]);
-    await store.records.keys.update(key.id, { externalId: null }, sampleChange());
+    await updateKey(store.records.keys, key.id, { externalId: null }, sampleChange());
     expect([await found('q~'), await found('w~')]).toEqual([[], [key.id]]);
-    await store.records.keys.delete(key.id, sampleChange());
+    await deleteKey(store.records.keys, key.id, sampleChange());
     expect(await found('w~')).toEqual([]);
   });
 
@@ -180,7 +181,7 @@ describe.each([
         { name: 'of before', secretHint: null, lastUsedAtMs: null },
       ]);
     }
-    await store.records.keys.delete('key_09999999999999999999999999', sampleChange());
+    await deleteKey(store.records.keys, 'key_09999999999999999999999999', sampleChange());
   });
 });
 

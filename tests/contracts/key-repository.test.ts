@@ -6,6 +6,7 @@ import { limitsOfPlan } from '../../src/plans/limits-of-plan.ts';
 import { AuditedChanges } from '../../src/storage/postgres/audit/audited-changes.ts';
 import { PostgresKeyRepository } from '../../src/storage/postgres/keys/postgres-key-repository.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
+import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
 import { TEST_VAULT } from '../support/test-vault.ts';
@@ -33,9 +34,9 @@ describe.each([
   }
 
   async function updated(id: string, changes: KeyChanges, updatedAtMs: number): Promise<UpdatedKey> {
-    const key = await store.records.keys.update(id, changes, sampleChange({ atMs: updatedAtMs }));
-    if (typeof key === 'string') throw new Error(key);
-    return key;
+    const key = await updateKey(store.records.keys, id, changes, sampleChange({ atMs: updatedAtMs }));
+    if (typeof key === 'object') return key;
+    throw new Error(key);
   }
 
   async function insertedPlan(fields = {}) {
@@ -85,7 +86,7 @@ describe.each([
       { id: 'burst', limit: 50, baseLimit: 5, endsAtMs: null },
     ]);
     expect(await limitsOf(plain.id)).toMatchObject([{ limit: 100 }, { limit: 5 }]);
-    await store.records.keys.update(raised.id, { overrides: {} }, sampleChange({ atMs: LATER_MS }));
+    await updateKey(store.records.keys, raised.id, { overrides: {} }, sampleChange({ atMs: LATER_MS }));
     expect(await limitsOf(raised.id)).toMatchObject([{ limit: 100 }, { limit: 5 }]);
     expect((await store.records.keys.find(raised.id))?.key.overrides).toEqual({});
   });
@@ -108,9 +109,9 @@ describe.each([
       }),
     );
     expect(await keys.findOutdated(copies)).toEqual([]);
-    await keys.update(disabled.id, { enabled: false }, sampleChange({ atMs: LATER_MS }));
+    await updateKey(keys, disabled.id, { enabled: false }, sampleChange({ atMs: LATER_MS }));
     await plans.update(plan.id, { limit: 7 }, sampleChange({ atMs: LATER_MS }));
-    await keys.delete(gone.id, sampleChange());
+    await deleteKey(keys, gone.id, sampleChange());
     const outdated = await keys.findOutdated(copies);
     expect(outdated).toHaveLength(3);
     expect(new Set(outdated)).toEqual(
@@ -208,20 +209,21 @@ describe.each([
   });
 
   it('knows which keys and plans exist', async () => {
-    expect(await store.records.keys.exists((await inserted()).id, [])).toBe(true);
-    expect(await store.records.keys.exists('key_none', [])).toBe(false);
+    const { id } = await inserted();
+    expect(await store.records.keys.existing([id, 'key_none'], [])).toEqual(new Set([id]));
+    expect(await store.records.keys.existing([id], ['eu'])).toEqual(new Set());
     expect(await store.records.keys.planExists('default')).toBe(true);
     expect(await store.records.keys.planExists('none')).toBe(false);
   });
 
   it('deletes a key once', async () => {
     const { id, lookup } = await inserted();
-    expect(await store.records.keys.delete(id, sampleChange())).toBe(true);
-    expect(await store.records.keys.delete(id, sampleChange())).toBe(false);
+    expect(await deleteKey(store.records.keys, id, sampleChange())).toBe(true);
+    expect(await deleteKey(store.records.keys, id, sampleChange())).toBe(false);
     expect(await store.records.keys.find(id)).toBeUndefined();
     expect(await store.records.keys.findSnapshotById(id)).toBeUndefined();
     expect(await store.records.keys.findSnapshotsByLookup([lookup])).toEqual([]);
-    expect(await store.records.keys.update(id, { name: 'gone' }, sampleChange({ atMs: LATER_MS }))).toBe(
+    expect(await updateKey(store.records.keys, id, { name: 'gone' }, sampleChange({ atMs: LATER_MS }))).toBe(
       'key_not_found',
     );
   });
@@ -252,11 +254,11 @@ describe.each([
     expect((await store.records.keys.findSnapshotById(id))?.plan?.id).toBe(plan.id);
     const cleared = { planId: null, externalId: null, metadata: null, tags: [] };
     expect((await updated(id, cleared, LATER_MS)).key).toMatchObject(cleared);
-    expect(await store.records.keys.update(id, { planId: 'none' }, sampleChange({ atMs: LATER_MS }))).toBe(
-      'plan_not_found',
-    );
+    expect(
+      await updateKey(store.records.keys, id, { planId: 'none' }, sampleChange({ atMs: LATER_MS })),
+    ).toBe('plan_not_found');
     const many = Array.from({ length: 21 }, (_, n) => `t${n}`);
-    expect(await store.records.keys.update(id, { addTags: many }, sampleChange({ atMs: LATER_MS }))).toBe(
+    expect(await updateKey(store.records.keys, id, { addTags: many }, sampleChange({ atMs: LATER_MS }))).toBe(
       'too_many_tags',
     );
   });
@@ -288,7 +290,7 @@ describe.each([
     expect(snapshot?.restrictions?.origins?.includes('https://a.two.example')).toBe(true);
     await updated(first.id, { allowedOrigins: null }, LATER_MS);
     expect(await found()).toEqual([page]);
-    await store.records.keys.delete(second.id, sampleChange());
+    await deleteKey(store.records.keys, second.id, sampleChange());
     expect(await found()).toEqual([]);
     expect(await store.records.keys.findOriginEntries([])).toEqual([]);
   });
@@ -326,7 +328,7 @@ describe.each([
     const plans = await Promise.all(Array.from({ length: 5 }, () => insertedPlan()));
     await Promise.all([
       ...Array.from({ length: 5 }, (_, n) =>
-        store.records.keys.update(id, { name: `busy ${n}` }, sampleChange({ atMs: LATER_MS })),
+        updateKey(store.records.keys, id, { name: `busy ${n}` }, sampleChange({ atMs: LATER_MS })),
       ),
       ...plans.map((plan) => store.records.keys.bind(id, plan.id, sampleChange({ atMs: LATER_MS }))),
     ]);
@@ -364,7 +366,7 @@ describe.each([
     const keys = new PostgresKeyRepository(store.records.db, changesIn(store.records.db), {
       defaultPlanId: 'gone',
     });
-    expect(await keys.update(id, { name: 'renamed' }, sampleChange({ atMs: LATER_MS }))).toMatchObject({
+    expect(await updateKey(keys, id, { name: 'renamed' }, sampleChange({ atMs: LATER_MS }))).toMatchObject({
       key: { name: 'renamed', planId: null },
       version: '2.0',
     });
@@ -373,7 +375,7 @@ describe.each([
       plan: { id: 'default' },
     });
     const other = await inserted();
-    expect(await keys.delete(other.id, sampleChange())).toBe(true);
+    expect(await deleteKey(keys, other.id, sampleChange())).toBe(true);
   });
 
   it('has every key after the store was closed and opened again', async () => {

@@ -227,7 +227,7 @@ describe.each(Object.entries(LIMITER_STORES))('a limiter %s', (_name, open) => {
         return store.versions.markStale([keyId]);
       case 'retire':
         model.shared = 'deleted';
-        return store.versions.retire(keyId);
+        return store.versions.retire([{ keyId }]);
       case 'expireVersion':
         // A tombstone outlives all that could still ask for the key.
         if (model.shared === 'deleted') return;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RecordVersion } from '../../src/limiter/record-versions.ts';
+import { deleteKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan, storeKeys } from '../support/sample-records.ts';
 
@@ -106,7 +107,7 @@ describe.each([
     const key = sampleKey({ planId: plan.id });
     await store.records.keys.insert(key, sampleChange());
     expect(await store.records.plans.delete(plan.id, sampleChange())).toMatchObject({ boundKeys: 1 });
-    await store.records.keys.delete(key.id, sampleChange());
+    await deleteKey(store.records.keys, key.id, sampleChange());
     expect(await store.records.plans.delete(plan.id, sampleChange())).toBe('deleted');
     expect(await store.records.plans.delete(plan.id, sampleChange())).toBe('not_found');
   });

@@ -245,7 +245,7 @@ describe.each(Object.keys(LIMITER_STORES))('a rate limiter that counts %s', (nam
   it('gives no room to a key that was deleted meanwhile', async () => {
     const keyId = newKeyId();
     const limits = [quota(1, 'hour')];
-    await store.versions.retire(keyId);
+    await store.versions.retire([{ keyId }]);
     await store.counters.grant({ keyId, limits, customerId: '', units: 2 });
     const { counters } = await store.counters.read({ keyId, limits, customerId: '' });
     expect(counters).toMatchObject([{ used: 0, granted: 0, resetAtMs: null }]);
@@ -302,7 +302,7 @@ describe.each(Object.keys(LIMITER_STORES))('a rate limiter that counts %s', (nam
       (await store.counters.read({ keyId, limits, customerId: 'acme' })).counters.map(
         (counter) => counter.used,
       );
-    await store.versions.retire(keyId);
+    await store.versions.retire([{ keyId }]);
     const before = await used();
     const settled = await store.counters.settle({ keyId, customerId: 'acme', windows, units: 40 });
     expect(settled.used).toEqual([undefined, undefined]);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import type { ChangedRecord, RecordChanges } from '../../src/limiter/changes/record-changes.ts';
+import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
 
@@ -27,7 +28,7 @@ describe.each(STORES)('the changes of records in %s', (_name, create) => {
 
   async function changedKey(): Promise<string> {
     const keyId = await storedKey();
-    await store.records.keys.update(keyId, { enabled: false }, sampleChange());
+    await updateKey(store.records.keys, keyId, { enabled: false }, sampleChange());
     return keyId;
   }
 
@@ -56,7 +57,7 @@ describe.each(STORES)('the changes of records in %s', (_name, create) => {
     const { position, mayMiss } = await changes.read(undefined);
     expect(mayMiss).toBe(true);
     const keyId = await changedKey();
-    await store.records.keys.update(keyId, { name: 'again' }, sampleChange());
+    await updateKey(store.records.keys, keyId, { name: 'again' }, sampleChange());
     const plan = samplePlan();
     await store.records.plans.insert(plan, sampleChange());
     await store.records.plans.update(plan.id, { limit: 11 }, sampleChange());
@@ -73,9 +74,9 @@ describe.each(STORES)('the changes of records in %s', (_name, create) => {
     for (const plan of [from, to]) await store.records.plans.insert(plan, sampleChange());
     const { position } = await changes.read(undefined);
     const [moved, deleted, bound] = [await storedKey(from.id), await storedKey(), await storedKey()];
-    await store.records.keys.update(moved, { planId: from.id }, sampleChange());
+    await updateKey(store.records.keys, moved, { planId: from.id }, sampleChange());
     expect(await changedSince(position)).toEqual([]);
-    await store.records.keys.delete(deleted, sampleChange());
+    await deleteKey(store.records.keys, deleted, sampleChange());
     await store.records.keys.bind(bound, to.id, sampleChange());
     await store.records.plans.replace(from.id, to.id, sampleChange());
     expect((await changedSince(position)).toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
@@ -120,7 +121,7 @@ describe.each(STORES)('the changes of records in %s', (_name, create) => {
     const claimed = await changes.claim(1000);
     await holdClaims();
     expect((await changes.read(undefined)).waiting).toBe(claimed.length);
-    await store.records.keys.delete(changedAgain, sampleChange());
+    await deleteKey(store.records.keys, changedAgain, sampleChange());
     await changes.settle(claimed);
     await age('2 hours');
     const left = await claimedIds();
@@ -138,6 +139,25 @@ describe.each(STORES)('the changes of records in %s', (_name, create) => {
     expect(await claimedIds()).toContain(keyId);
   });
 
+  it('are left for longer to who made many at once, or changed a plan', async () => {
+    const { db, plans } = store.records;
+    const plan = samplePlan();
+    await plans.insert(plan, sampleChange());
+    await sql`
+      INSERT INTO consumer_keys (id, name, created_at, updated_at, lookup, plan_id)
+      SELECT 'key_' || lpad(number::text, 26, '0'), 'one of many', now(), now(), sha256(number::text::bytea), ${plan.id}
+      FROM generate_series(900001, 904000) AS number`.execute(db);
+    await sql`UPDATE consumer_keys SET version = version + 1 WHERE plan_id = ${plan.id}`.execute(db);
+    await plans.update(plan.id, { limit: plan.limit + 1 }, sampleChange());
+    const isOfThese = (id: string) => id === plan.id || id.startsWith('key_000000000000000000009');
+    await age('2 seconds');
+    expect((await claimedIds()).filter(isOfThese)).toEqual([]);
+    await age('4 seconds');
+    expect((await changes.claim(10_000)).filter(({ id }) => isOfThese(id))).toHaveLength(4001);
+    await sql`DELETE FROM consumer_keys WHERE plan_id = ${plan.id}`.execute(db);
+    await sql`DELETE FROM record_changes`.execute(db);
+  });
+
   it('can be claimed at once when they were released, after those that were never tried', async () => {
     const tried = await changedKey();
     await age('2 seconds');
@@ -153,8 +173,8 @@ describe.each(STORES)('the changes of records in %s', (_name, create) => {
 
   it('are published up to the version that is noted, and deletions only as such', async () => {
     const [current, behind, deleted] = [await changedKey(), await changedKey(), await changedKey()];
-    await store.records.keys.update(behind, { name: 'newer' }, sampleChange());
-    await store.records.keys.delete(deleted, sampleChange());
+    await updateKey(store.records.keys, behind, { name: 'newer' }, sampleChange());
+    await deleteKey(store.records.keys, deleted, sampleChange());
     await changes.notePublished([
       { kind: 'key', id: current, version: 2 },
       { kind: 'key', id: behind, version: 2 },
@@ -197,7 +217,7 @@ describe.each(STORES)('the changes of records in %s', (_name, create) => {
     await store.records.plans.insert(plan, sampleChange());
     const [kept, deleted] = [await storedKey(plan.id), await storedKey(plan.id)];
     await store.records.plans.update(plan.id, { limit: 12 }, sampleChange());
-    await store.records.keys.delete(deleted, sampleChange());
+    await deleteKey(store.records.keys, deleted, sampleChange());
     expect(await changes.versionsOf([kept, deleted])).toEqual([{ keyId: kept, version: '1.2' }]);
     const under = [];
     for await (const keys of changes.versionsUnder(plan.id)) under.push(...keys);

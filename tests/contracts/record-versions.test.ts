@@ -94,7 +94,7 @@ describe.each(Object.entries(LIMITER_STORES))('record versions kept %s', (_name,
       state: 'the key is retired',
       make: async () => {
         const keyId = await installed();
-        await store.versions.retire(keyId);
+        await store.versions.retire([{ keyId }]);
         return keyId;
       },
       validBefore: [],
@@ -158,7 +158,7 @@ describe.each(Object.entries(LIMITER_STORES))('record versions kept %s', (_name,
   it('keeps a retired key retired through changes that were under way', async () => {
     const keyId = await installed();
     await store.versions.markStale([keyId]);
-    await store.versions.retire(keyId);
+    await store.versions.retire([{ keyId }]);
     await store.versions.markStale([keyId]);
     await store.versions.publishVersion([{ keyId, version: NEW }]);
     expect(await valid(keyId)).toEqual([]);
@@ -166,7 +166,7 @@ describe.each(Object.entries(LIMITER_STORES))('record versions kept %s', (_name,
 
   it('opens no window for a retired key, however fresh the copy is', async () => {
     const keyId = newKeyId();
-    await store.versions.retire(keyId);
+    await store.versions.retire([{ keyId }]);
     expect(await kindOf(keyId, OLD, true)).toBe('stale');
     expect(await peek(store.counters, keyId, quota(1000, 'hour'))).toMatchObject({
       used: 0,
@@ -185,7 +185,7 @@ describe.each(Object.entries(LIMITER_STORES))('record versions kept %s', (_name,
   it.each([
     ['another version', NEW, async () => {}],
     ['a mark', OLD, (keyId: string) => store.versions.markStale([keyId])],
-    ['a tombstone', OLD, (keyId: string) => store.versions.retire(keyId)],
+    ['a tombstone', OLD, (keyId: string) => store.versions.retire([{ keyId }])],
   ])('withdraws nothing where %s has taken its place', async (_what, outdated, change) => {
     const keyId = await installed();
     await change(keyId);
@@ -217,7 +217,7 @@ describe.each(Object.entries(LIMITER_STORES))('record versions kept %s', (_name,
     const settled = newKeyId();
     const retired = newKeyId();
     await store.versions.publishVersion([{ keyId: settled, version: NEW }]);
-    await store.versions.retire(retired);
+    await store.versions.retire([{ keyId: retired }]);
     await until(() => heard.every((keyIds) => keyIds.has(settled) && keyIds.has(retired)));
   });
 });

@@ -3,6 +3,7 @@ import type { ChangeContext } from '../../src/audit/change-context.ts';
 import type { NewConsumerKey, UpdatedKey } from '../../src/keys/key-repository.ts';
 import type { SecretReplacement } from '../../src/keys/secrets/secret-repository.ts';
 import type { SecretMatch, StoredSecret } from '../../src/keys/secrets/stored-secret.ts';
+import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 
@@ -165,7 +166,7 @@ describe.each([
     const { id, lookup } = await inserted();
     const next = secret();
     await rotated(id, { secret: next });
-    expect(await store.records.keys.delete(id, at())).toBe(true);
+    expect(await deleteKey(store.records.keys, id, at())).toBe(true);
     expect(await found(lookup)).toEqual([]);
     expect(await found(next.lookup)).toEqual([]);
   });
@@ -196,8 +197,8 @@ describe.each([
     const { key } = await rotated(id);
     const newest = { filter: { text: id }, sort: 'createdAt', order: 'desc', limit: 2 } as const;
     expect(await store.records.keyList.list(newest, AT_MS)).toEqual([key]);
-    const updated = await store.records.keys.update(id, { name: 'renamed' }, at());
+    const updated = await updateKey(store.records.keys, id, { name: 'renamed' }, at());
     expect(updated).toMatchObject({ key: { name: 'renamed', rotation: key.rotation } });
-    expect(await store.records.keys.update(id, { name: 'renamed' }, at())).toEqual(updated);
+    expect(await updateKey(store.records.keys, id, { name: 'renamed' }, at())).toEqual(updated);
   });
 });

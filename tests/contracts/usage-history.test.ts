@@ -9,6 +9,7 @@ import type { UsageBatch } from '../../src/usage/live-usage.ts';
 import { shardOf } from '../../src/usage/shards.ts';
 import type { KeyHistory, UsageHistory } from '../../src/usage/usage-history.ts';
 import { type Counts, noCounts, type UsageSlice } from '../../src/usage/usage-slice.ts';
+import { deleteKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { until } from '../support/until.ts';
@@ -237,7 +238,7 @@ describe.each([
           await history.apply({ ...batchOf(...ofShard.slice(start, start + 10)), shard });
       }),
     );
-    await store.records.keys.delete(keyIds[0] ?? '', sampleChange());
+    await deleteKey(store.records.keys, keyIds[0] ?? '', sampleChange());
     expect(await disagreeing()).toEqual([]);
     const { rows } = await sql<{ requests: number }>`
       SELECT sum(requests)::bigint AS requests FROM usage_key_days WHERE key_id = ANY (${keyIds}::text[])`.execute(
@@ -262,7 +263,7 @@ describe.each([
   it('adds what belongs to deleted keys to their hours and days alone', async () => {
     const [keyId, deleted] = [await newKey(), await newKey()];
     await history.apply(batchOf(sliceOf(deleted, { times: 5 })));
-    await store.records.keys.delete(deleted, sampleChange());
+    await deleteKey(store.records.keys, deleted, sampleChange());
     const late = batchOf(...[deleted, keyId].map((id) => sliceOf(id, { times: 2 }, { endpoint: '/late' })));
     expect(await history.apply(late)).toEqual(APPLIED);
     expect(await history.apply(late)).toEqual({ kind: 'applied_before' });
@@ -284,7 +285,7 @@ describe.each([
   it('gives a day of a deleted key no more than 500 endpoints and 1000 customers', async () => {
     const keyId = await newKey();
     await history.apply(batchOf(manyNames(keyId, 450, 'a')));
-    await store.records.keys.delete(keyId, sampleChange());
+    await deleteKey(store.records.keys, keyId, sampleChange());
     const late = { ...manyNames(keyId, 1100, 'b'), planId: 'silver' };
     await history.apply(batchOf(manyNames(keyId, 450, 'a'), late));
     await history.apply(batchOf(late));
@@ -302,7 +303,7 @@ describe.each([
     const keyIds = await Promise.all(Array.from({ length: 20 }, newKey));
     await Promise.all([
       history.apply(batchOf(...keyIds.map((keyId) => sliceOf(keyId, { times: 2 })))),
-      ...keyIds.map((keyId) => store.records.keys.delete(keyId, sampleChange())),
+      ...keyIds.map((keyId) => deleteKey(store.records.keys, keyId, sampleChange())),
     ]);
     for (const keyId of keyIds) {
       expect(await sumOf('usage_hours', keyId)).toBe(2);
@@ -314,7 +315,7 @@ describe.each([
   it('keeps the hours and days of a deleted key', async () => {
     const keyId = await newKey();
     await history.apply(batchOf(sliceOf(keyId, { times: 5 })));
-    await store.records.keys.delete(keyId, sampleChange());
+    await deleteKey(store.records.keys, keyId, sampleChange());
     expect(await sumOf('usage_hours', keyId)).toBe(5);
     expect(await sumOf('usage_endpoint_days', keyId)).toBe(5);
     expect(await sumOf('usage_customer_days', keyId)).toBe(5);

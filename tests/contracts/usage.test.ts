@@ -6,6 +6,7 @@ import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-
 import { createUsage, type Usage } from '../../src/usage/create-usage.ts';
 import type { LiveUsage } from '../../src/usage/live-usage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { deleteKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { testRedisUrl } from '../support/stores.ts';
@@ -118,7 +119,7 @@ describe.each([
     const usage = replica();
     for (const request of mix(0, 100, [keyId])) usage.recorder.record(request);
     await usage.stop(5000);
-    await stores.records.records.keys.delete(keyId, sampleChange());
+    await deleteKey(stores.records.records.keys, keyId, sampleChange());
     const after = replica();
     for (const request of mix(0, 100, [keyId])) after.recorder.record(request);
     after.start();
@@ -131,7 +132,7 @@ describe.each([
 
   it('does not hold up other keys with what was recorded for a key that is gone', async () => {
     const [keyId, gone] = [await newKey(), await newKey()];
-    await stores.records.records.keys.delete(gone, sampleChange());
+    await deleteKey(stores.records.records.keys, gone, sampleChange());
     const usage = replica();
     for (const request of mix(0, 100, [keyId, gone])) usage.recorder.record(request);
     usage.start();

@@ -10,6 +10,7 @@ import type { PlanRepository } from '../../src/plans/plan-repository.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { updateKey } from '../support/one-key.ts';
 import { RecordingVersions } from '../support/recording-versions.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange } from '../support/sample-records.ts';
@@ -215,7 +216,7 @@ describe.each([
     const wanted = { keys: [key('a')] };
     expect(await apply(wanted, { unlessApplied: true })).toBeDefined();
     const made = await find('a');
-    await store.records.keys.update(made?.id ?? '', { enabled: false }, sampleChange());
+    await updateKey(store.records.keys, made?.id ?? '', { enabled: false }, sampleChange());
     expect(await apply(wanted, { unlessApplied: true })).toBeUndefined();
     expect(await find('a')).toMatchObject({ enabled: false });
     await expect(apply({ keys: [key('a', { tags: ['x'] })] }, { unlessApplied: true })).rejects.toMatchObject(

@@ -14,6 +14,7 @@ import { PostgresEventReader } from '../../src/storage/postgres/events/postgres-
 import { PostgresTimedEvents } from '../../src/storage/postgres/events/postgres-timed-events.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { noCounts, type UsageSlice } from '../../src/usage/usage-slice.ts';
+import { deleteKey } from '../support/one-key.ts';
 import { createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { eventsAfter } from './support/events-after.ts';
@@ -181,7 +182,7 @@ describe('the usage of an hour', () => {
     await hear('*');
     const keyId = await newKey({ externalId: 'customer-2', tags: ['us'] });
     await use(keyId, { [HOUR]: 2 });
-    await store.records.keys.delete(keyId, sampleChange());
+    await deleteKey(store.records.keys, keyId, sampleChange());
     await use(keyId, { [HOUR]: 3 });
     await timedUntil(HOUR + 1).run();
     const [event] = await newEvents('tollgate.usage.');
@@ -256,7 +257,7 @@ describe('the usage of an hour', () => {
             const both = [timedUntil(start + each.until), timedUntil(start + each.until)];
             await Promise.all(both.map((timed) => timed.run()));
           } else if ('deleted' in each)
-            await store.records.keys.delete(keyIds[each.deleted] ?? '', sampleChange());
+            await deleteKey(store.records.keys, keyIds[each.deleted] ?? '', sampleChange());
           else await use(keyIds[each.key] ?? '', { [start + each.hour]: each.requests });
         }
         await timedUntil(start + 8).run();

@@ -1,11 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { KeyNotFound, PlanNotFound, StoreUnavailable } from '../../src/errors.ts';
+import {
+  InvalidBody,
+  KeyNotFound,
+  PlanNotFound,
+  StoreUnavailable,
+  type TollgateError,
+} from '../../src/errors.ts';
 import { JobRunner } from '../../src/jobs/job-runner.ts';
 import type { JobStore } from '../../src/jobs/job-store.ts';
+import type { ConsumerKey } from '../../src/keys/consumer-key.ts';
+import type { UpdatedKey, UpdateFailure } from '../../src/keys/key-repository.ts';
 import type { KeyService } from '../../src/keys/key-service.ts';
 import { PRESETS } from '../../src/permissions/scopes.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { createSecret } from '../../src/secrets/secret-format.ts';
 import type { RecordUnit } from '../../src/storage/postgres/record-units.ts';
 import { startManagement, type TestManagement } from '../management/start-management.ts';
 
@@ -13,7 +23,7 @@ const log = pino({ level: 'silent' });
 /** A lease that has ended when it begins: every replica may take the job at once. */
 const NO_LEASE_MS = -1000;
 
-type Keys = Pick<KeyService, 'update' | 'remove'>;
+type Keys = Pick<KeyService, 'updateAll' | 'removeAll'>;
 
 describe('A job', () => {
   let management: TestManagement;
@@ -26,14 +36,18 @@ describe('A job', () => {
 
   /** Changes a key in the transaction of the job, as the service of keys does. */
   const keysIn = (unit: RecordUnit): Keys => ({
-    async update(keyId, changes, change) {
-      const updated = await unit.keys.update(keyId, changes, change);
-      if (updated === 'plan_not_found') throw new PlanNotFound();
-      if (typeof updated === 'string') throw new KeyNotFound();
-      return updated.key;
+    async updateAll(keyIds, changes, change) {
+      const updates = await unit.keys.updateAll(keyIds, changes, change);
+      return new Map([...updates].map(([id, updated]) => [id, resultOf(updated)]));
     },
-    remove: () => Promise.reject(new Error('not used')),
+    removeAll: () => Promise.reject(new Error('not used')),
   });
+
+  function resultOf(updated: UpdatedKey | UpdateFailure): ConsumerKey | TollgateError {
+    if (updated === 'plan_not_found') return new PlanNotFound();
+    if (updated === 'too_many_tags') return new InvalidBody([]);
+    return typeof updated === 'string' ? new KeyNotFound() : updated.key;
+  }
 
   /** A replica that works on jobs, with other parts where a test says so. */
   function replica(holder: string, parts: { keys?: (keys: Keys) => Keys; leaseMs?: number } = {}): JobRunner {
@@ -97,10 +111,10 @@ describe('A job', () => {
     const { jobId, ids } = await createJob(4);
     const dying = (keys: Keys): Keys => ({
       ...keys,
-      async update(keyId, changes, change) {
-        const key = await keys.update(keyId, changes, change);
-        if (keyId === ids[2]) throw new StoreUnavailable('postgres', new Error('gone'));
-        return key;
+      async updateAll(keyIds, changes, change) {
+        const updates = await keys.updateAll(keyIds, changes, change);
+        if (keyIds.includes(ids[2] ?? '')) throw new StoreUnavailable('postgres', new Error('gone'));
+        return updates;
       },
     });
     await expect(replica('dying', { keys: dying, leaseMs: NO_LEASE_MS }).run()).rejects.toThrow(
@@ -112,6 +126,43 @@ describe('A job', () => {
     expect(await changedKeys(jobId)).toEqual(ids);
   });
 
+  it('of many keys changes some at once, and each of them that can be changed', async () => {
+    const keys = Array.from({ length: 150 }, (_, number) => ({
+      name: `key ${number}`,
+      secret: createSecret('tg', systemRandom),
+    }));
+    const { body: imported } = await management.send('post', '/api-keys/import', { keys }).expect(200);
+    const ids: string[] = imported.results.map(
+      ({ consumerApiKeyId }: { consumerApiKeyId: string }) => consumerApiKeyId,
+    );
+    const [full = '', deleted = '', faulty = ''] = [ids[3], ids[60], ids[149]];
+    const tags = Array.from({ length: 20 }, (_, number) => `tag-${number}`);
+    await management.send('patch', `/consumer-api-key/${full}`, { tags }).expect(200);
+    const body = { ids, action: 'add-tags', tags: ['of-a-job'] };
+    const { body: job } = await management.send('post', '/api-keys/bulk', body).expect(201);
+    await management.send('delete', `/consumer-api-key/${deleted}`).expect(200);
+    const sizes: number[] = [];
+    const failing = (usual: Keys): Keys => ({
+      ...usual,
+      async updateAll(keyIds, changes, change) {
+        sizes.push(keyIds.length);
+        const updates = await usual.updateAll(keyIds, changes, change);
+        if (keyIds.includes(faulty)) throw new Error('the statement failed');
+        return updates;
+      },
+    });
+    await replica('a', { keys: failing }).run();
+    const failed = [
+      { consumerApiKeyId: full, code: 'invalid_body' },
+      { consumerApiKeyId: deleted, code: 'key_not_found' },
+      { consumerApiKeyId: faulty, code: 'internal_error' },
+    ];
+    expect(await show(job.jobId)).toMatchObject({ state: 'done', done: 150, failedCount: 3, failed });
+    expect(sizes.toSorted((one, other) => other - one)[0]).toBe(2);
+    const { body: tagged } = await management.send('get', '/consumer-api-key?tag=of-a-job&count=true');
+    expect(tagged.total).toBe(147);
+  });
+
   it('is left to the replica that has it until its lease ends', async () => {
     const { jobId } = await createJob(1);
     const { jobs, db } = management.records;
@@ -119,7 +170,7 @@ describe('A job', () => {
     expect(await jobs.take('second', 60_000)).toBeUndefined();
     await sql`UPDATE jobs SET held_until = now() - interval '1 s' WHERE id = ${jobId}`.execute(db);
     expect(await jobs.take('second', 60_000)).toMatchObject({ id: jobId });
-    expect(await jobs.advance({ jobId, holder: 'first', position: 0 }, 60_000)).toBe(false);
+    expect(await jobs.advance({ jobId, holder: 'first', position: 0, keys: 1 }, 60_000)).toBe(false);
     await jobs.release('second');
     await replica('third').run();
     expect(await show(jobId)).toMatchObject({ state: 'done' });
@@ -140,14 +191,14 @@ describe('A job', () => {
     let doneAtResponse = -1;
     const cancelling = (keys: Keys): Keys => ({
       ...keys,
-      async update(keyId, changes, change) {
-        const key = await keys.update(keyId, changes, change);
+      async updateAll(keyIds, changes, change) {
+        const updates = await keys.updateAll(keyIds, changes, change);
         // The response comes once this key is committed.
-        if (keyId === ids[at])
+        if (keyIds.includes(ids[at] ?? ''))
           cancelled = cancel(jobId).then(async ({ body }) => {
             doneAtResponse = body.done;
           });
-        return key;
+        return updates;
       },
     });
     await replica('a', { keys: cancelling }).run();

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { PlanExists, PlanInUse, PlanIsDefault, PlanNotFound, StoreUnavailable } from '../../src/errors.ts';
 import { PlanService } from '../../src/plans/plan-service.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { deleteKey } from '../support/one-key.ts';
 import { RecordingVersions } from '../support/recording-versions.ts';
 import { createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
@@ -83,7 +84,7 @@ describe('the service of plans', () => {
     const key = sampleKey({ planId: 'used' });
     await store.records.keys.insert(key, now());
     await expect(service.remove('used', now())).rejects.toThrow(PlanInUse);
-    await store.records.keys.delete(key.id, now());
+    await deleteKey(store.records.keys, key.id, now());
     await service.remove('used', now());
     await expect(service.remove('used', now())).rejects.toThrow(PlanNotFound);
   });

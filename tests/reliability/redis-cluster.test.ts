@@ -115,7 +115,7 @@ describe('in a Redis Cluster of three primaries', () => {
     replica.changes.onChange((keyId) => changed.push(keyId));
     for (const { direct } of cluster.primaries) await direct.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await until(() => resets === 2 && replica.changes.isSubscribed);
-    await replica.versions.retire('key_moved');
+    await replica.versions.retire([{ keyId: 'key_moved' }]);
     await until(() => changed.includes('key_moved'));
   });
 });

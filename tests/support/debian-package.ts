@@ -59,7 +59,7 @@ if [ ! -e ${POLICY} ]; then
   chmod 755 ${POLICY}
   trap 'rm -f ${POLICY}' EXIT
 fi
-install() { apt-get install -y --no-install-recommends "$1"; }
+install() { apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$1"; }
 install "$1" || { apt-get update && install "$1"; }`;
 
 async function install(debianPackage: string): Promise<void> {

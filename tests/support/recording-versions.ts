@@ -1,4 +1,4 @@
-import type { RecordVersion, RecordVersions } from '../../src/limiter/record-versions.ts';
+import type { RecordVersion, RecordVersions, RetiredKey } from '../../src/limiter/record-versions.ts';
 
 /** A step of a change, and what the record store held at that moment. */
 export interface Step {
@@ -29,8 +29,9 @@ export class RecordingVersions implements RecordVersions {
     for await (const versions of keys) await this.publishVersion(versions);
   }
 
-  async retire(keyId: string, windowNames?: readonly string[]): Promise<void> {
-    await this.#note({ step: 'retire', keys: [keyId], ...(windowNames !== undefined && { windowNames }) });
+  async retire(keys: readonly RetiredKey[]): Promise<void> {
+    for (const { keyId, windowNames } of keys)
+      await this.#note({ step: 'retire', keys: [keyId], ...(windowNames !== undefined && { windowNames }) });
   }
 
   async withdraw({ keyId, version }: RecordVersion): Promise<void> {

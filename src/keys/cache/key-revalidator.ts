@@ -1,4 +1,4 @@
-import type { RecordVersion } from '../../limiter/record-versions.ts';
+import type { RecordVersion, RetiredKey } from '../../limiter/record-versions.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { KeyRepository, OutdatedKey } from '../key-repository.ts';
@@ -8,7 +8,7 @@ export interface KeyRevalidatorOptions {
   readonly cache: { readonly takeActive: () => readonly { readonly snapshot: RecordVersion }[] };
   readonly repository: Pick<KeyRepository, 'findOutdated'>;
   readonly versions: {
-    retire(keyId: string): Promise<unknown>;
+    retire(keys: readonly RetiredKey[]): Promise<unknown>;
     withdraw(outdated: RecordVersion): Promise<unknown>;
   };
   readonly clock: Clock;
@@ -126,7 +126,7 @@ export class KeyRevalidator {
   async #repair({ keyId, version, isGone }: OutdatedKey): Promise<void> {
     const { versions, log } = this.#options;
     try {
-      if (isGone) await versions.retire(keyId);
+      if (isGone) await versions.retire([{ keyId }]);
       else await versions.withdraw({ keyId, version });
     } catch (error) {
       log.debug({ err: error, keyId }, 'the shared version of a changed key could not be withdrawn');

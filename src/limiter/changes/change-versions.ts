@@ -1,5 +1,5 @@
 import type { UnitOfWork } from '../../platform/unit-of-work.ts';
-import type { RecordVersion, RecordVersions } from '../record-versions.ts';
+import type { RecordVersion, RecordVersions, RetiredKey } from '../record-versions.ts';
 import type { DeferrableVersions } from './deferrable-versions.ts';
 
 /** How long after its commit a deferred change is in force on every replica, at most. Seconds. */
@@ -38,8 +38,8 @@ export class ChangeVersions implements RecordVersions {
     return this.#afterCommit((versions) => versions.publishUnder(planId, keys));
   }
 
-  retire(keyId: string, windowNames?: readonly string[]): Promise<void> {
-    return this.#afterCommit((versions) => versions.retire(keyId, windowNames));
+  retire(keys: readonly RetiredKey[]): Promise<void> {
+    return this.#afterCommit((versions) => versions.retire(keys));
   }
 
   withdraw(outdated: RecordVersion): Promise<void> {

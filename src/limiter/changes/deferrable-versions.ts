@@ -1,7 +1,7 @@
 import { StoreUnavailable } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import type { RecordVersion, SharedVersions } from '../record-versions.ts';
+import type { RecordVersion, RetiredKey, SharedVersions } from '../record-versions.ts';
 import type { ChangedRecord } from './record-changes.ts';
 
 /** What `DeferrableVersions` needs. */
@@ -67,11 +67,13 @@ export class DeferrableVersions {
   }
 
   /** As `SharedVersions.retire`. */
-  async retire(keyId: string, windowNames?: readonly string[]): Promise<boolean> {
+  retire(keys: readonly RetiredKey[]): Promise<boolean> {
     const { shared, onPublished } = this.#options;
-    const isRetired = await this.#attempt([keyId], () => shared.retire(keyId, windowNames));
-    if (isRetired) onPublished({ kind: 'key', id: keyId, version: null });
-    return isRetired;
+    const byKey = new Map(keys.map((key) => [key.keyId, key]));
+    return this.#attempt([...byKey.keys()], async (reachable) => {
+      await shared.retire(reachable.flatMap((keyId) => byKey.get(keyId) ?? []));
+      for (const id of reachable) onPublished({ kind: 'key', id, version: null });
+    });
   }
 
   /** As `SharedVersions.withdraw`. */

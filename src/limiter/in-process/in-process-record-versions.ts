@@ -3,6 +3,7 @@ import {
   type ChangeFeed,
   MARK_KEPT_MS,
   type RecordVersion,
+  type RetiredKey,
   type SharedVersions,
   VERSION_KEPT_MS,
 } from '../record-versions.ts';
@@ -36,10 +37,12 @@ export class InProcessRecordVersions implements SharedVersions, ChangeFeed {
     }
   }
 
-  async retire(keyId: string): Promise<void> {
-    this.#store(keyId, TOMBSTONE, VERSION_KEPT_MS);
-    this.#table.closeAll(keyId);
-    this.#publish(keyId);
+  async retire(keys: readonly RetiredKey[]): Promise<void> {
+    for (const { keyId } of keys) {
+      this.#store(keyId, TOMBSTONE, VERSION_KEPT_MS);
+      this.#table.closeAll(keyId);
+      this.#publish(keyId);
+    }
   }
 
   async withdraw({ keyId, version }: RecordVersion): Promise<void> {

@@ -4,6 +4,7 @@ import pino from 'pino';
 import { ChangePublisher } from '../../../src/limiter/changes/change-publisher.ts';
 import type { CommittedVersion, RepublishedVersions } from '../../../src/limiter/record-versions.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { deleteKey, updateKey } from '../../support/one-key.ts';
 import { createPostgresRecords, type TestRecords } from '../../support/records.ts';
 import { sampleChange, sampleKey, samplePlan } from '../../support/sample-records.ts';
 import { until } from '../../support/until.ts';
@@ -46,7 +47,7 @@ describe('the publication of changes', () => {
   async function changedKey(planId: string | null = null): Promise<string> {
     const key = sampleKey({ planId });
     await store.records.keys.insert(key, sampleChange());
-    await store.records.keys.update(key.id, { enabled: false }, sampleChange());
+    await updateKey(store.records.keys, key.id, { enabled: false }, sampleChange());
     return key.id;
   }
 
@@ -72,7 +73,7 @@ describe('the publication of changes', () => {
 
   it('gives each change to the shared versions, whichever replicas publish', async () => {
     const [changed, deleted] = [await changedKey(), await changedKey()];
-    await store.records.keys.delete(deleted, sampleChange());
+    await deleteKey(store.records.keys, deleted, sampleChange());
     await age();
     await publishUntilWaiting(0, [replica(), replica(), replica()]);
     expect(versions.published).toEqual(

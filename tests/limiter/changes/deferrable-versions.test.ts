@@ -21,8 +21,8 @@ class PartedVersions implements SharedVersions {
     this.published.push(...keyIds);
   }
 
-  async retire(keyId: string): Promise<void> {
-    this.#call([keyId]);
+  async retire(keys: readonly { readonly keyId: string }[]): Promise<void> {
+    this.#call(keys.map(({ keyId }) => keyId));
   }
 
   async withdraw({ keyId }: { readonly keyId: string }): Promise<void> {
@@ -55,7 +55,7 @@ describe('versions of which a part does not respond', () => {
     shared.away.add('b');
     expect(await publish('a1', 'b1', 'c1', 'a2')).toBe(false);
     expect(await publish('a3')).toBe(true);
-    expect(await versions.retire('c1')).toBe(true);
+    expect(await versions.retire([{ keyId: 'c1' }])).toBe(true);
     expect(shared.published.toSorted()).toEqual(['a1', 'a2', 'a3', 'c1']);
   });
 

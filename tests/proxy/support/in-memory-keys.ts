@@ -88,7 +88,7 @@ export class InMemoryKeys {
     await this.#versions.markStale([before.keyId]);
     this.snapshots.delete(secret);
     this.#allowedOrigins.delete(secret);
-    await this.#versions.retire(before.keyId);
+    await this.#versions.retire([{ keyId: before.keyId }]);
   }
 
   #get(secret: string): KeySnapshot {

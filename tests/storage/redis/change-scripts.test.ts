@@ -53,11 +53,11 @@ describe('a change that begins', () => {
     [`* ${LATER}`, `** ${LATER}`],
     ['what no version is', '*'],
   ])('makes of %s the mark %s', async (known, value) => {
-    expect(await change('changes/markStale-1', known, [MARKED_MS])).toEqual({ reply: 1, value, ...MARKED });
+    expect(await change('changes/markStale-n', known, [MARKED_MS])).toEqual({ reply: 1, value, ...MARKED });
   });
 
   it('leaves a deleted key as it is', async () => {
-    expect(await change('changes/markStale-1', '-', [MARKED_MS])).toEqual({
+    expect(await change('changes/markStale-n', '-', [MARKED_MS])).toEqual({
       reply: 1,
       value: '-',
       ...AS_BEFORE,
@@ -78,7 +78,22 @@ describe('a change that ends', () => {
     ['-', { reply: 0, value: '-', ...AS_BEFORE }],
     ['what no version is', { reply: 0, value: '**', ...MARKED }],
   ])('makes of %s what every replica then reads', async (known, state) => {
-    expect(await change('changes/publishVersion-1', known, ['3.2', KEPT_MS, MARKED_MS])).toEqual(state);
+    expect(await change('changes/publishVersion-n', known, [KEPT_MS, MARKED_MS, '3.2'])).toEqual(state);
+  });
+});
+
+describe('a change of several keys', () => {
+  it('leaves the deleted ones as they are, gives each other its version, and waits for the last rejection', async () => {
+    const keys = Array.from({ length: 4 }, () => `tg:{${randomUUID()}}:version`);
+    const known = ['1.1', '-', `2.1 ${LATER}`];
+    await redis.mset(known.flatMap((version, index) => [keys[index] ?? '', version]));
+    const run = (name: string, args: readonly (string | number)[]) =>
+      clockedScript(() => redis, `changes/${name}`)(NOW_MS, keys, args);
+    expect(await run('markStale-n', [MARKED_MS])).toBe(1);
+    expect(await redis.mget(keys)).toEqual(['*', '-', `* ${LATER}`, '*']);
+    expect(await run('publishVersion-n', [KEPT_MS, MARKED_MS, '2.1', '3.1', '4.1', '5.1'])).toBe(700);
+    expect(await redis.mget(keys)).toEqual(['2.1', '-', `4.1 ${LATER}`, '5.1']);
+    await redis.del(keys);
   });
 });
 

@@ -205,7 +205,7 @@ describe('a replica whose Redis', () => {
     await startServer(['--port', String(server.port)]);
     await until(() => resets > whenAway && replica.changes.isSubscribed);
     await until(async () => {
-      await replica.versions.retire('key_after').catch(() => {});
+      await replica.versions.retire([{ keyId: 'key_after' }]).catch(() => {});
       return changed.includes('key_after');
     });
   });

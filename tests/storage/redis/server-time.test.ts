@@ -27,7 +27,7 @@ function run(script: string, keys: readonly string[], args: readonly string[]): 
 describe('the time until cached rejections have ended', () => {
   it.each([
     ['retireKey-1', 'changes/retireKey-1', '1.0', ['5000']],
-    ['publishVersion-1', 'changes/publishVersion-1', '*', ['2.0', '5000', '5000']],
+    ['publishVersion-n', 'changes/publishVersion-n', '*', ['5000', '5000', '2.0', '2.0', '2.0']],
     ['clearWindows-n', 'counters/clearWindows-n', '1.0', [CHANGES_CHANNEL, randomUUID()]],
   ])('is to the millisecond in the reply of %s', async (_name, script, version, args) => {
     const key = `tg:{${randomUUID()}}:version`;

@@ -138,10 +138,10 @@ export class PostgresJobStore implements JobStore {
     return rows.map(({ key_id }) => key_id);
   }
 
-  async advance({ jobId, holder, position }: JobStep, leaseMs: number): Promise<boolean> {
+  async advance({ jobId, holder, position, keys }: JobStep, leaseMs: number): Promise<boolean> {
     const { numUpdatedRows } = await this.#db
       .updateTable('jobs')
-      .set({ position: position + 1, held_until: leaseOf(leaseMs) })
+      .set({ position: position + keys, held_until: leaseOf(leaseMs) })
       .where('id', '=', jobId)
       .where('state', '=', 'running')
       .where('holder', '=', holder)
@@ -150,16 +150,17 @@ export class PostgresJobStore implements JobStore {
     return numUpdatedRows === 1n;
   }
 
-  async noteFailure(jobId: string, position: number, code: ErrorCode): Promise<void> {
-    await this.#db
-      .updateTable('job_keys')
-      .set({ code })
-      .where('job_id', '=', jobId)
-      .where('position', '=', position)
-      .execute();
+  async noteFailures({ jobId, position, keys }: JobStep, failures: readonly JobFailure[]): Promise<void> {
+    await sql`
+      UPDATE job_keys SET code = failed.code
+      FROM unnest(
+        ${failures.map(({ keyId }) => keyId)}::text[], ${failures.map(({ code }) => code)}::text[]
+      ) AS failed (key_id, code)
+      WHERE job_id = ${jobId} AND position >= ${position} AND position < ${position + keys}
+        AND job_keys.key_id = failed.key_id`.execute(this.#db);
     await this.#db
       .updateTable('jobs')
-      .set((set) => ({ failed: set('failed', '+', 1) }))
+      .set((set) => ({ failed: set('failed', '+', failures.length) }))
       .where('id', '=', jobId)
       .execute();
   }

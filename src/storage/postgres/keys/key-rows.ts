@@ -71,11 +71,29 @@ function jsonOf(value: object | null): string | null {
 export async function lockedKey(
   trx: RecordsDatabase,
   keyId: string,
-  { onlyTags }: Pick<ChangeContext, 'onlyTags'>,
+  change: Pick<ChangeContext, 'onlyTags'>,
 ): Promise<ConsumerKey | undefined> {
-  const row = await selectKeys(trx).where('id', '=', keyId).forUpdate('consumer_keys').executeTakeFirst();
-  const key = row && keyOfRow(row);
-  return key !== undefined && isVisible(key.tags, onlyTags) ? key : undefined;
+  return (await lockedKeys(trx, [keyId], change)).get(keyId);
+}
+
+/** The same for several keys, by id. Locked in that order, so that two transactions that lock the same keys wait for each other only once. */
+export async function lockedKeys(
+  trx: RecordsDatabase,
+  keyIds: readonly string[],
+  { onlyTags }: Pick<ChangeContext, 'onlyTags'>,
+): Promise<ReadonlyMap<string, ConsumerKey>> {
+  const rows = await selectKeys(trx)
+    .where(hasId(keyIds))
+    .orderBy('consumer_keys.id')
+    .forUpdate('consumer_keys')
+    .execute();
+  const keys = rows.map(keyOfRow).filter(({ tags }) => isVisible(tags, onlyTags));
+  return new Map(keys.map((key) => [key.id, key]));
+}
+
+/** Whether a key has one of the ids. */
+export function hasId(keyIds: readonly string[]) {
+  return sql<boolean>`consumer_keys.id = ANY (${keyIds}::text[])`;
 }
 
 /** Whether a key has all of the tags. */

@@ -1,9 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
-import type { ConsumerKey, KeySnapshot } from '../../../keys/consumer-key.ts';
+import type { KeySnapshot } from '../../../keys/consumer-key.ts';
 import type {
   FoundSnapshot,
   KeyChanges,
@@ -14,22 +13,21 @@ import type {
   UpdatedKey,
   UpdateFailure,
 } from '../../../keys/key-repository.ts';
-import { MAX_TAGS } from '../../../keys/key-tags.ts';
 import type { RecordVersion } from '../../../limiter/record-versions.ts';
 import type { PathCase } from '../../../paths/path-readings.ts';
 import { PlanLimitsCache } from '../../../plans/plan-limits-cache.ts';
 import { requireState } from '../../../platform/precondition.ts';
-import type { AuditedChanges, NoteAction } from '../audit/audited-changes.ts';
+import type { AuditedChanges } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { KEY_COLUMNS, keyOfRow, NO_ROTATION, OWN_KEY_COLUMNS } from './consumer-keys-table.ts';
-import { editableColumns, hasTags, lockedKey, rowOfKey } from './key-rows.ts';
+import { editKeys, existingKeys, lockedPlan } from './key-edits.ts';
+import { hasId, lockedKeys, rowOfKey } from './key-rows.ts';
 import {
   OWNER_COLUMNS,
   type SnapshotOptions,
   type SnapshotRow,
   selectSnapshots,
   snapshotOfRow,
-  snapshotVersion,
 } from './key-snapshots.ts';
 
 /** How keys are read. */
@@ -76,8 +74,8 @@ export class PostgresKeyRepository implements KeyRepository {
     });
   }
 
-  exists(keyId: string, onlyTags: readonly string[]): Promise<boolean> {
-    return this.#exists(this.#db, keyId, onlyTags);
+  existing(keyIds: readonly string[], onlyTags: readonly string[]): Promise<ReadonlySet<string>> {
+    return existingKeys(this.#db, keyIds, onlyTags);
   }
 
   async find(keyId: string): Promise<StoredKey | undefined> {
@@ -176,8 +174,15 @@ export class PostgresKeyRepository implements KeyRepository {
     return new Map(rows.map(({ id, name }) => [id, name]));
   }
 
-  update(keyId: string, changes: KeyChanges, change: ChangeContext): Promise<UpdatedKey | UpdateFailure> {
-    return this.#changes.make(change, (trx, note) => this.#update(trx, { keyId, changes, change, note }));
+  updateAll(
+    keyIds: readonly string[],
+    changes: KeyChanges,
+    change: ChangeContext,
+  ): Promise<ReadonlyMap<string, UpdatedKey | UpdateFailure>> {
+    const defaultPlanId = this.#defaultPlanId;
+    return this.#changes.make(change, (trx, note) =>
+      editKeys(trx, { keyIds, changes, change, note, defaultPlanId }),
+    );
   }
 
   bind(
@@ -186,9 +191,11 @@ export class PostgresKeyRepository implements KeyRepository {
     change: ChangeContext,
   ): Promise<KeySnapshot | 'key_not_found' | 'plan_not_found'> {
     return this.#changes.make(change, async (trx, note) => {
-      const updated = await this.#update(trx, { keyId, changes: { planId }, change, note });
-      // Does not happen: a binding leaves the tags alone.
-      if (updated === 'too_many_tags') return 'key_not_found';
+      const edit = { keyIds: [keyId], changes: { planId }, change, note };
+      const updates = await editKeys(trx, { ...edit, defaultPlanId: this.#defaultPlanId });
+      const updated = updates.get(keyId);
+      // A binding leaves the tags alone.
+      if (updated === undefined || updated === 'too_many_tags') return 'key_not_found';
       if (typeof updated === 'string') return updated;
       return (await this.#findSnapshot(trx, keyId)) ?? 'key_not_found';
     });
@@ -199,39 +206,20 @@ export class PostgresKeyRepository implements KeyRepository {
     return plan !== undefined;
   }
 
-  delete(keyId: string, change: ChangeContext): Promise<boolean> {
+  deleteAll(keyIds: readonly string[], change: ChangeContext): Promise<ReadonlySet<string>> {
     return this.#changes.make(change, async (trx, note) => {
-      const key = await lockedKey(trx, keyId, change);
-      if (key === undefined) return false;
-      requireState(change.expects, key);
-      await trx.deleteFrom('consumer_keys').where('id', '=', keyId).execute();
-      note({ action: 'key.delete', target: keyTarget(key), changes: changedFields(auditedKey(key), null) });
-      return true;
+      const keys = await lockedKeys(trx, keyIds, change);
+      for (const key of keys.values()) {
+        requireState(change.expects, key);
+        const changes = changedFields(auditedKey(key), null);
+        note({ action: 'key.delete', target: keyTarget(key), changes });
+      }
+      await trx
+        .deleteFrom('consumer_keys')
+        .where(hasId([...keys.keys()]))
+        .execute();
+      return new Set(keys.keys());
     });
-  }
-
-  async #update(
-    trx: RecordsDatabase,
-    { keyId, changes, change, note }: KeyUpdate,
-  ): Promise<UpdatedKey | UpdateFailure> {
-    // The version of the plan goes into the snapshot.
-    if (typeof changes.planId === 'string' && !(await lockedPlan(trx, changes.planId, 'forShare')))
-      return (await this.#exists(trx, keyId, change.onlyTags)) ? 'plan_not_found' : 'key_not_found';
-    const before = await lockedKey(trx, keyId, change);
-    if (before === undefined) return 'key_not_found';
-    requireState(change.expects, before);
-    const wanted = changedKey(before, changes);
-    if (wanted.tags.length > MAX_TAGS) return 'too_many_tags';
-    if (!isDeepStrictEqual(wanted, before)) {
-      await write(trx, wanted, change.atMs);
-      const changed = changedFields(auditedKey(before), auditedKey(wanted));
-      note({ action: 'key.update', target: keyTarget(wanted), changes: changed });
-    }
-    const row = await selectSnapshots(trx, this.#defaultPlanId)
-      .select(KEY_COLUMNS)
-      .where('consumer_keys.id', '=', keyId)
-      .executeTakeFirstOrThrow();
-    return { key: keyOfRow(row), version: snapshotVersion(row.version, row.applied_version) };
   }
 
   /** Selects the snapshots that replicas keep. */
@@ -241,63 +229,12 @@ export class PostgresKeyRepository implements KeyRepository {
     );
   }
 
-  async #exists(db: RecordsDatabase, keyId: string, onlyTags: readonly string[]): Promise<boolean> {
-    const key = await db
-      .selectFrom('consumer_keys')
-      .select('id')
-      .where('id', '=', keyId)
-      .where(hasTags(onlyTags))
-      .executeTakeFirst();
-    return key !== undefined;
-  }
-
   async #findSnapshot(db: RecordsDatabase, keyId: string): Promise<KeySnapshot | undefined> {
     const row = await selectSnapshots(db, this.#defaultPlanId)
       .where('consumer_keys.id', '=', keyId)
       .executeTakeFirst();
     return row && snapshotOfRow(row, this.#snapshots);
   }
-}
-
-/** An edit within a transaction. */
-interface KeyUpdate {
-  readonly keyId: string;
-  readonly changes: KeyChanges;
-  readonly change: ChangeContext;
-  readonly note: NoteAction;
-}
-
-/** Whether there is such a plan. Until the transaction ends it can't be deleted; with `forShare` it can't be changed either. */
-async function lockedPlan(
-  trx: RecordsDatabase,
-  planId: string,
-  lock: 'forKeyShare' | 'forShare',
-): Promise<boolean> {
-  const query = trx.selectFrom('plans').select('id').where('id', '=', planId);
-  return (await query[lock]().executeTakeFirst()) !== undefined;
-}
-
-function changedKey(key: ConsumerKey, changes: KeyChanges): ConsumerKey {
-  const { addTags = [], removeTags = [], tags = key.tags, removeOverride, ...fields } = changes;
-  const all = new Set([...tags, ...addTags]);
-  const { overrides } = { ...key, ...fields };
-  return {
-    ...{ ...key, ...fields },
-    tags: [...all].filter((tag) => !removeTags.includes(tag)),
-    overrides: Object.fromEntries(Object.entries(overrides).filter(([id]) => id !== removeOverride)),
-  };
-}
-
-async function write(trx: RecordsDatabase, key: ConsumerKey, updatedAtMs: number): Promise<void> {
-  await trx
-    .updateTable('consumer_keys')
-    .set((set) => ({
-      ...editableColumns(key),
-      updated_at: new Date(updatedAtMs),
-      version: set('version', '+', 1),
-    }))
-    .where('id', '=', key.id)
-    .execute();
 }
 
 interface OutdatedRow {

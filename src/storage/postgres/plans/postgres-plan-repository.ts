@@ -215,10 +215,10 @@ async function moveKeys(
 ): Promise<readonly MovedKey[]> {
   const { rows } = await sql<MovedKey>`
     UPDATE consumer_keys SET plan_id = ${to}, updated_at = ${new Date(atMs)}, version = version + 1
-    WHERE id IN (
+    WHERE id = ANY (ARRAY(
       SELECT id FROM consumer_keys WHERE plan_id = ${from} AND ${hasTags(onlyTags)}
       ORDER BY id LIMIT ${MOVED_AT_ONCE} FOR UPDATE
-    )
+    ))
     RETURNING id, name, tags, version`.execute(trx);
   return rows;
 }

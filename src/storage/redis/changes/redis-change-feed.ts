@@ -16,8 +16,9 @@ export class RedisChangeFeed implements ChangeFeed {
   /** Subscribes at once, and again whenever the connection was lost. */
   constructor(redis: RedisConnection) {
     this.#redis = redis;
-    redis.on('message', (channel: string, keyId: string) => {
-      if (channel === CHANGES_CHANNEL) for (const changed of this.#changed) changed(keyId);
+    redis.on('message', (channel: string, keyIds: string) => {
+      if (channel !== CHANGES_CHANNEL) return;
+      for (const keyId of keyIds.split(' ')) for (const changed of this.#changed) changed(keyId);
     });
     // The client does not resubscribe by itself: only the reply to SUBSCRIBE says from when on no message is missed.
     redis.on('ready', () => void this.#subscribe());

@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { Cluster } from 'ioredis';
 import {
   type CommittedVersion,
   MARK_KEPT_MS,
   type RecordVersion,
   type RepublishedVersions,
+  type RetiredKey,
   type SharedVersions,
   VERSION_KEPT_MS,
 } from '../../../limiter/record-versions.ts';
@@ -13,8 +15,12 @@ import { redisUnavailable } from '../redis-failure.ts';
 import { CHANGES_CHANNEL, customersKeyName, versionKeyName, windowKeyName } from '../redis-key-names.ts';
 
 const STEPS = 4;
-/** Calls that are under way together: more would block the server and fill the replica's memory. */
+/** Keys whose calls are under way together: more would block the server and fill the replica's memory. */
 const CHUNK_SIZE = 500;
+/** Deleted keys whose windows are removed together: their names are in memory. */
+const CLEARED_AT_ONCE = 10;
+/** Keys of one call where all are on one server: no decision waits for more than these. */
+const KEYS_OF_A_CALL = 100;
 
 /**
  * Longest that the calls of a chunk may take: a change must not wait for a server that does not respond. Pauses of this process are left out.
@@ -25,8 +31,8 @@ const CALL_TIMEOUT_MS = 1000;
 /** The shared versions as Redis strings; changes are published on `tg:changes`. */
 export class RedisRecordVersions implements SharedVersions, RepublishedVersions {
   readonly #redis: RedisConnection;
-  readonly #markStale = new LuaScript(new URL('./markStale-1.lua', import.meta.url));
-  readonly #publishVersion = new LuaScript(new URL('./publishVersion-1.lua', import.meta.url));
+  readonly #markStale = new LuaScript(new URL('./markStale-n.lua', import.meta.url));
+  readonly #publishVersion = new LuaScript(new URL('./publishVersion-n.lua', import.meta.url));
   readonly #retireKey = new LuaScript(new URL('./retireKey-1.lua', import.meta.url));
   readonly #publishNewer = new LuaScript(new URL('./publishNewer-1.lua', import.meta.url));
   readonly #withdrawVersion = new LuaScript(new URL('./withdrawVersion-1.lua', import.meta.url));
@@ -36,44 +42,58 @@ export class RedisRecordVersions implements SharedVersions, RepublishedVersions 
   }
 
   async markStale(keyIds: readonly string[]): Promise<void> {
-    await inChunks(keyIds, (keyId) =>
-      this.#markStale.run(this.#redis, [versionKeyName(keyId), String(MARK_KEPT_MS)]),
+    const args = [String(MARK_KEPT_MS)];
+    await inChunks(keyIds, (chunk) =>
+      Promise.all(
+        this.#callsFor(chunk).map((ids) =>
+          this.#markStale.runWithKeys(this.#redis, ids.map(versionKeyName), args),
+        ),
+      ),
     );
   }
 
   async publishVersion(versions: readonly RecordVersion[]): Promise<void> {
-    await outliveRejections(
-      await inChunks(versions, async ({ keyId, version }) => {
-        await this.#publish(keyId);
-        const keyAndArguments = [
-          versionKeyName(keyId),
-          version,
-          String(VERSION_KEPT_MS),
-          String(MARK_KEPT_MS),
-        ];
-        return this.#publishVersion.run(this.#redis, keyAndArguments);
-      }),
-    );
+    const replies = await inChunks(versions, async (chunk) => {
+      await this.#publish(chunk.map(({ keyId }) => keyId));
+      return Promise.all(this.#callsFor(chunk).map((part) => this.#setVersions(part)));
+    });
+    await outliveRejections(replies);
   }
 
-  async retire(keyId: string, windowNames: readonly string[] = []): Promise<void> {
-    await within(CALL_TIMEOUT_MS, this.#publish(keyId));
-    const leftMs = await this.#run(this.#retireKey, [versionKeyName(keyId), String(VERSION_KEPT_MS)]);
-    await this.#removeWindows(keyId, windowNames);
-    await outliveRejections([leftMs]);
+  /** Resolves with the milliseconds until no replica repeats a rejection from before the change. */
+  #setVersions(versions: readonly RecordVersion[]): Promise<unknown> {
+    const names = versions.map(({ keyId }) => versionKeyName(keyId));
+    const args = [String(VERSION_KEPT_MS), String(MARK_KEPT_MS), ...versions.map(({ version }) => version)];
+    return this.#publishVersion.runWithKeys(this.#redis, names, args);
+  }
+
+  /** The parts of a chunk that one call each can take: in a cluster every key may be on another server. */
+  #callsFor<Item>(chunk: readonly Item[]): (readonly Item[])[] {
+    return partsOf(chunk, this.#redis instanceof Cluster ? 1 : KEYS_OF_A_CALL);
+  }
+
+  async retire(keys: readonly RetiredKey[]): Promise<void> {
+    const replies = await inChunks(keys, async (chunk) => {
+      await this.#publish(chunk.map(({ keyId }) => keyId));
+      const kept = String(VERSION_KEPT_MS);
+      return Promise.all(
+        chunk.map(({ keyId }) => this.#retireKey.run(this.#redis, [versionKeyName(keyId), kept])),
+      );
+    });
+    for (const part of partsOf(keys, CLEARED_AT_ONCE))
+      await Promise.all(part.map((key) => this.#removeWindows(key)));
+    await outliveRejections(replies);
   }
 
   /**
    * Removes the named windows of the key and all windows of its customers, which may be thousands. Called after the tombstone is
    * written, so that nothing opens them again.
    */
-  async #removeWindows(keyId: string, ofKey: readonly string[]): Promise<void> {
+  async #removeWindows({ keyId, windowNames = [] }: RetiredKey): Promise<void> {
     try {
-      const names = [...ofKey, ...(await this.#redis.zrange(customersKeyName(keyId), '0', '-1'))];
-      for (let start = 0; start < names.length; start += CHUNK_SIZE) {
-        await this.#redis.unlink(
-          names.slice(start, start + CHUNK_SIZE).map((name) => windowKeyName(keyId, name)),
-        );
+      const names = [...windowNames, ...(await this.#redis.zrange(customersKeyName(keyId), '0', '-1'))];
+      for (const part of partsOf(names, CHUNK_SIZE)) {
+        await this.#redis.unlink(part.map((name) => windowKeyName(keyId, name)));
       }
       await this.#redis.unlink(customersKeyName(keyId));
     } catch (error) {
@@ -82,18 +102,18 @@ export class RedisRecordVersions implements SharedVersions, RepublishedVersions 
   }
 
   async withdraw({ keyId, version }: RecordVersion): Promise<void> {
-    await within(CALL_TIMEOUT_MS, this.#publish(keyId));
+    await within(CALL_TIMEOUT_MS, this.#publish([keyId]));
     await this.#run(this.#withdrawVersion, [versionKeyName(keyId), version]);
   }
 
   async publishNewer(committed: readonly CommittedVersion[]): Promise<ReadonlySet<string>> {
     const unsettled = new Set(committed.map(({ keyId }) => keyId));
-    const published = inChunks(committed, async ({ keyId, version }) => {
+    // Each in a call of its own: one key that can't be written keeps no other from it.
+    const publish = async ({ keyId, version }: CommittedVersion) => {
       const keyAndArguments = [versionKeyName(keyId), version ?? '-', String(VERSION_KEPT_MS)];
-      // The other keys may be on another server.
       await this.#publishNewer.run(this.#redis, keyAndArguments).then(() => unsettled.delete(keyId), ignore);
-    });
-    await published.catch(ignore);
+    };
+    await inChunks(committed, (chunk) => Promise.all(chunk.map(publish))).catch(ignore);
     return unsettled;
   }
 
@@ -106,9 +126,9 @@ export class RedisRecordVersions implements SharedVersions, RepublishedVersions 
    * the message to all subscribers, so none repeats an old rejection after the change is acknowledged. If the message were sent last, a
    * server that stops before it has reached all subscribers would leave some with old rejections for a moment.
    */
-  async #publish(keyId: string): Promise<void> {
+  async #publish(keyIds: readonly string[]): Promise<void> {
     try {
-      await this.#redis.publish(CHANGES_CHANNEL, keyId);
+      await this.#redis.publish(CHANGES_CHANNEL, keyIds.join(' '));
     } catch (error) {
       throw redisUnavailable(error);
     }
@@ -135,17 +155,22 @@ async function within<Reply>(timeoutMs: number, reply: Promise<Reply>): Promise<
   }
 }
 
-/** Client-side pipelining: the calls of a chunk are written one after the other and take one round trip. */
+/** Makes the calls for one chunk after the other. Those of a chunk are written together and take one round trip. */
 async function inChunks<Item>(
   items: readonly Item[],
-  call: (item: Item) => Promise<unknown>,
+  call: (chunk: readonly Item[]) => Promise<readonly unknown[]>,
 ): Promise<readonly unknown[]> {
   const replies: unknown[] = [];
-  for (let start = 0; start < items.length; start += CHUNK_SIZE) {
-    const chunk = Promise.all(items.slice(start, start + CHUNK_SIZE).map(call));
-    replies.push(...(await within(CALL_TIMEOUT_MS, chunk)));
+  for (const chunk of partsOf(items, CHUNK_SIZE)) {
+    replies.push(...(await within(CALL_TIMEOUT_MS, call(chunk))));
   }
   return replies;
+}
+
+function partsOf<Item>(items: readonly Item[], size: number): (readonly Item[])[] {
+  const parts: (readonly Item[])[] = [];
+  for (let start = 0; start < items.length; start += size) parts.push(items.slice(start, start + size));
+  return parts;
 }
 
 /**

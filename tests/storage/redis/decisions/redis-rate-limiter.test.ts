@@ -81,7 +81,7 @@ describe('the rate limiter in Redis', () => {
     expect(await direct.get(versionKeyName(keyId))).toBe('*');
     expect(await direct.pttl(versionKeyName(keyId))).toBeGreaterThan(0);
     expect(await direct.pttl(versionKeyName(keyId))).toBeLessThanOrEqual(30_000);
-    await replica.versions.retire(keyId, ['main:3600000']);
+    await replica.versions.retire([{ keyId, windowNames: ['main:3600000'] }]);
     expect(await direct.get(versionKeyName(keyId))).toBe('-');
     expect(await direct.pttl(versionKeyName(keyId))).toBeGreaterThan(0);
     expect(await direct.exists(windowKeyName(keyId, 'main:3600000'))).toBe(0);
@@ -158,7 +158,7 @@ describe('the rate limiter in Redis', () => {
 
   it('adds nothing to a key that was deleted', async () => {
     const keyId = newKeyId();
-    await replica.versions.retire(keyId);
+    await replica.versions.retire([{ keyId }]);
     await replica.counters.restore({ keyId, limit: quota(5, 'hour'), customerId: '', units: 2 }, 'any');
     expect(await direct.exists(windowKeyName(keyId, 'main:3600000'))).toBe(0);
   });
@@ -216,7 +216,7 @@ describe('the rate limiter in Redis', () => {
         name: 'deletion',
         make: async (keyId) => {
           await replica.versions.markStale([keyId]);
-          await replica.versions.retire(keyId);
+          await replica.versions.retire([{ keyId }]);
         },
       },
     ];

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 
 const SCRIPTS = new URL('../../../../src/storage/redis/', import.meta.url);
 
-/** Runs a script of the gateway (`changes/markStale-1`) on a real server, as if its clock stood at an instant. */
+/** Runs a script of the gateway (`changes/markStale-n`) on a real server, as if its clock stood at an instant. */
 export type ClockedScript = (
   nowMs: number,
   keys: readonly string[],
