@@ -50,12 +50,14 @@ export async function insertEvents(
  */
 export async function appendEvents(trx: RecordsDatabase, events: readonly OutboxEvent[]): Promise<void> {
   if (events.length === 0) return;
+  // While nothing is heard nothing is locked: a replica that stops here would keep all others from changes.
   const end = await trx
     .selectFrom('audit_log_ends')
-    .select(['last_event', IS_HEARD.as('is_heard')])
+    .select('last_event')
+    .where(IS_HEARD)
     .forUpdate()
-    .executeTakeFirstOrThrow();
-  if (!end.is_heard) return;
+    .executeTakeFirst();
+  if (end === undefined) return;
   await insertEvents(trx, end.last_event, events);
   await trx
     .updateTable('audit_log_ends')
