@@ -20,8 +20,10 @@ export const CLOCK_TOLERANCE_S = 30;
 const TIMEOUT_MS = 5000;
 /** How long the metadata of the provider is used before it is fetched again. */
 const METADATA_MAX_AGE_MS = 3_600_000;
-/** How long it is not fetched after a failure. */
+/** How long it is not fetched after a failure, if metadata from before can be used. */
 const PAUSE_MS = 30_000;
+/** The same if there is none: anyone may present a token, for which it is needed. */
+const SHORT_PAUSE_MS = 1000;
 
 /** What `IdentityProvider` is built from. */
 export interface ProviderOptions {
@@ -83,6 +85,8 @@ export class IdentityProvider {
   #discovering: Promise<Discovered> | undefined;
   /** When the metadata is fetched again. Monotonic. */
   #fetchAtMs = 0;
+  /** Why the last fetch failed. */
+  #failure: SignInFailure | undefined;
 
   constructor(options: ProviderOptions) {
     this.#options = options;
@@ -222,7 +226,10 @@ export class IdentityProvider {
 
   async #discover(): Promise<Discovered> {
     const known = this.#discovered;
-    if (known !== undefined && this.#nowMs() < this.#fetchAtMs) return known;
+    if (this.#nowMs() < this.#fetchAtMs) {
+      if (known !== undefined) return known;
+      if (this.#failure !== undefined) throw this.#failure;
+    }
     this.#discovering ??= this.#fetchMetadata().finally(() => {
       this.#discovering = undefined;
     });
@@ -231,9 +238,10 @@ export class IdentityProvider {
       this.#fetchAtMs = this.#nowMs() + METADATA_MAX_AGE_MS;
       return this.#discovered;
     } catch (error) {
-      this.#fetchAtMs = this.#nowMs() + PAUSE_MS;
+      this.#failure = providerFailure(error);
+      this.#fetchAtMs = this.#nowMs() + (known === undefined ? SHORT_PAUSE_MS : PAUSE_MS);
       if (known !== undefined) return known;
-      throw providerFailure(error);
+      throw this.#failure;
     }
   }
 

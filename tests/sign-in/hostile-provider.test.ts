@@ -286,6 +286,18 @@ describe('An access token', () => {
     expect(new Date(found?.expiresAtMs ?? Number.NaN).toISOString()).toBe('9999-12-31T23:59:59.999Z');
   });
 
+  it('does not make the gateway ask a provider for its metadata again and again that has never responded', async () => {
+    const clock = new ManualClock(Date.now());
+    await provider({ metadata: (res) => void res.destroy() });
+    const tokens = accessTokens(client(clock), clock);
+    const rejected = async () => tokens.authenticate(await token()).catch(({ code }) => code);
+    for (let times = 0; times < 3; times += 1) expect(await rejected()).toBe('provider_unavailable');
+    expect(requests).toEqual(['metadata']);
+    await provider({});
+    clock.advance(1000);
+    expect(await tokens.authenticate(await token())).toMatchObject({ name: 'billing' });
+  });
+
   it('neither waits for a provider that does not respond, nor has it asked each time', async () => {
     const clock = new ManualClock(Date.now());
     await provider({});
