@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../../src/errors.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../src/storage/embedded/in-process-live-usage.ts';
-import type { UsageBatch } from '../../src/usage/live-usage.ts';
+import type { LiveUsage, UsageBatch } from '../../src/usage/live-usage.ts';
 import { OutageReminder } from '../../src/usage/outage-reminder.ts';
 import { ShardLease, ShardLeaseEnded } from '../../src/usage/shard-lease.ts';
 import { SHARDS, shardOf } from '../../src/usage/shards.ts';
@@ -46,7 +46,7 @@ class ListedHistory implements UsageHistory {
 }
 
 async function setUp(keyIds: readonly string[], intervalMs = 0) {
-  const live = new InProcessLiveUsage(systemClock, systemRandom);
+  const live: LiveUsage = new InProcessLiveUsage(systemClock, systemRandom);
   const history = new ListedHistory();
   const flusher = new UsageFlusher({ live, history, clock: systemClock, log: silent, intervalMs });
   for (const keyId of keyIds) await writeSlices(live, sliceOf(keyId, { times: 2 }));
@@ -65,6 +65,15 @@ describe('the flusher', () => {
     expect(flusher.stats).toMatchObject({ batchesApplied: SHARDS, batchesPending: 0, failures: 0 });
     expect(await flusher.flush()).toBe(true);
     expect(history.taken).toHaveLength(SHARDS);
+  });
+
+  it('passes over a shard that another flusher has, which is no failure', async () => {
+    const { live, history, flusher } = await setUp(named(1000));
+    const take = live.take.bind(live);
+    live.take = async (shard) => (shard === 3 ? undefined : take(shard));
+    expect(await flusher.flush()).toBe(true);
+    expect(history.taken.map(({ shard }) => shard)).not.toContain(3);
+    expect(flusher.stats).toMatchObject({ batchesApplied: SHARDS - 1, failures: 0 });
   });
 
   it('moves the counts of all keys in an even round as well', async () => {
