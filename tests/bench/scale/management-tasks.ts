@@ -54,7 +54,7 @@ export const TASKS: readonly ManagementTask[] = [
     },
   },
   read('usage of all keys by the hour', '/api-keys/usage?from=now-1d&to=now&interval=hour'),
-  read('usage of each key, CSV', '/api-keys/usage?from=now-1d&to=now&interval=day&groupBy=key&format=csv'),
+  read('usage of each key, a page', '/api-keys/usage?from=now-1d&to=now&interval=day&groupBy=key&limit=1000'),
   read('audit log, a page', '/tollgate/audit-log?limit=100'),
   read('audit log, CSV', '/tollgate/audit-log?format=csv'),
   read('audit log verified', '/tollgate/audit-log/verify'),
@@ -87,9 +87,9 @@ export const TASKS: readonly ManagementTask[] = [
     },
   },
   {
-    title: 'bulk change, dry run, of the largest plan',
+    title: 'bulk change, dry run, of the keys of a plan',
     perform: async (_, { port }) => {
-      const wanted = { filter: { rateLimitId: PLANS.many }, action: 'disable', dryRun: true };
+      const wanted = { filter: { rateLimitId: PLANS.from }, action: 'disable', dryRun: true };
       const { total } = await manage<{ readonly total: number }>(port, ['POST', '/api-keys/bulk'], wanted);
       return { returned: `${grouped(total)} keys` };
     },
