@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { DesiredState } from '../desired-state/desired-state.ts';
 import { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { RequestIds } from '../http/request-id.ts';
-import { KeyCache } from '../keys/cache/key-cache.ts';
+import { KeyCache, type KeyCacheOptions } from '../keys/cache/key-cache.ts';
 import { SecretRedactor } from '../keys/secrets/secret-redactor.ts';
 import { createMetrics, scrapeObjects, scrapeText } from '../observability/metrics.ts';
 import type { Readiness } from '../observability/readiness.ts';
@@ -36,7 +36,7 @@ import { CONSOLE_DIRECTORY, wireManagement } from './wiring/wire-management.ts';
 import type { WirePortal } from './wiring/wire-portal.ts';
 import { wireProxy } from './wiring/wire-proxy.ts';
 import { wireRecordTasks } from './wiring/wire-record-tasks.ts';
-import { wireStores } from './wiring/wire-stores.ts';
+import { type Stores, wireStores } from './wiring/wire-stores.ts';
 
 /** A replica that runs in this process, without its ops port. */
 export interface Replica {
@@ -70,6 +70,17 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
   }
 }
 
+/** The stored keys, of which none is looked up by its secret while they can't be opened. */
+function openKeys({ records: { keys }, preparation }: Stores): KeyCacheOptions['repository'] {
+  return {
+    findSnapshotsByLookup: async (lookups) => {
+      preparation.requireOpenKeys();
+      return keys.findSnapshotsByLookup(lookups);
+    },
+    findSnapshotsOrErrors: (keyIds) => keys.findSnapshotsOrErrors(keyIds),
+  };
+}
+
 /** Starts the parts in this order; they stop in the reverse order. */
 async function wireReplica(context: ReplicaContext): Promise<Replica> {
   const { settings } = context;
@@ -85,7 +96,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     ...{ ...secrets, stores, changes, desired },
   });
   const { records, readiness } = stores;
-  const keys = new KeyCache({ repository: records.keys, secrets: records.secrets, vault, clock });
+  const keys = new KeyCache({ repository: openKeys(stores), secrets: records.secrets, vault, clock });
 
   const shared = { ...wireRequestParts(context, redactor), usage, changes };
   const connectionLimits = limitClients(context);

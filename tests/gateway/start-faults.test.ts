@@ -229,13 +229,17 @@ describe('with stores on a network', () => {
 
   it('an ENCRYPTION_KEY that opens no stored key keeps a replica from becoming ready', async () => {
     gateway = await startInProcess(settings);
-    await new Admin(gateway.url).makeKey('sealed');
+    const { secret } = await new Admin(gateway.url).makeKey('sealed');
     await gateway.stop();
     const other = Buffer.alloc(32, 1).toString('base64');
     gateway = await startInProcess({ ...settings, ENCRYPTION_KEY: other }, { isReady: false });
     const reason = 'ENCRYPTION_KEY does not open the stored keys';
     await until(async () => (await components()).postgres === reason);
     expect((await components()).status).toBe('503');
+    const response = await fetch(gateway.url, { headers: { authorization: `Bearer ${secret}` } });
+    expect({ status: response.status, body: await response.json() }).toMatchObject({
+      ...{ status: 503, body: { code: 'store_unavailable' } },
+    });
     await until(() => lines(50).some((line) => line.component === 'postgres' && line.reason === reason));
     await gateway.stop();
     // One of several is enough, and says so where it is not.

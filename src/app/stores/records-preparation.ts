@@ -1,4 +1,5 @@
 import { unreadableTokens } from '../../admins/rotate-admin-tokens.ts';
+import { StoreUnavailable } from '../../errors.ts';
 import { checkEncryptionKey } from '../../keys/secrets/check-encryption-key.ts';
 import { type Component, ReadinessFault } from '../../observability/readiness.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -7,6 +8,7 @@ import type { Settings } from '../../settings/settings.ts';
 import { failureReason } from '../../storage/failure-reason.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 
+const SEALED = 'ENCRYPTION_KEY does not open the stored keys';
 const RETRY_MS = 1000;
 /** How often a configuration with a conflict, which a person has to solve, is retried. */
 const CONFIGURE_RETRY_MS = 5000;
@@ -82,7 +84,15 @@ export class RecordsPreparation implements Component {
       const more = others.length === 0 ? '' : `, and ${others.length} more in the log`;
       throw new ReadinessFault(`CONFIG_FILE can not be applied: ${first}${more}`);
     }
-    if (this.#state === 'sealed') throw new ReadinessFault('ENCRYPTION_KEY does not open the stored keys');
+    if (this.#state === 'sealed') throw new ReadinessFault(SEALED);
+  }
+
+  /**
+   * To be called before secrets are looked up. Throws `StoreUnavailable` while `ENCRYPTION_KEY` opens none of the stored keys: no secret is
+   * found then, which does not show that it is wrong.
+   */
+  requireOpenKeys(): void {
+    if (this.#state === 'sealed') throw new StoreUnavailable('postgres', new Error(SEALED));
   }
 
   async #prepare({ configure, prepared }: PreparationSteps): Promise<void> {
