@@ -25,11 +25,6 @@ export interface ChainSecrets {
   open(name: string, sealed: Buffer): string;
 }
 
-/** An entry with its changes as stored text: another order of the fields would change the hash. */
-export interface ChainedEntry extends Omit<AuditEntry, 'changes'> {
-  readonly changesText: string;
-}
-
 /** The newest entry, or the newest of those that were removed for their age. */
 export interface ChainEnd {
   /** 0 if there is none. */
@@ -74,7 +69,7 @@ export class AuditChain {
   }
 
   /** The hash of an entry, of which the previous one's hash is a part: to change an entry, all later ones must be changed, too. */
-  hash(previousHash: Uint8Array, entry: ChainedEntry): Buffer {
+  hash(previousHash: Uint8Array, entry: AuditEntry): Buffer {
     return entryHash(this.#first.entries, previousHash, entry);
   }
 
@@ -157,7 +152,7 @@ export interface SealedChainKey {
 }
 
 /** The hash of an entry under a key for entries. */
-export function entryHash(key: KeyObject, previousHash: Uint8Array, entry: ChainedEntry): Buffer {
+export function entryHash(key: KeyObject, previousHash: Uint8Array, entry: AuditEntry): Buffer {
   const { sequence, atMs, action, actor, target, changesText, reason, requestId, address, outcome, jobId } =
     entry;
   const content = [

@@ -67,12 +67,14 @@ export interface AuditedAction {
 }
 
 /** An entry of the audit log. */
-export interface AuditEntry extends Omit<AuditedAction, 'outcome'> {
+export interface AuditEntry extends Omit<AuditedAction, 'outcome' | 'changes'> {
   /** Starts at 1, without gaps, in the order of the chain. */
   readonly sequence: number;
   /** Milliseconds since 1970. It may decrease a little from entry to entry, because the clocks of replicas differ. */
   readonly atMs: number;
   readonly actor: Actor;
+  /** The changes (`FieldChanges`) as JSON, as they were hashed: another order of the fields would change the hash. */
+  readonly changesText: string;
   readonly reason: string | null;
   readonly requestId: string;
   readonly address: string;

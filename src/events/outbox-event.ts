@@ -1,4 +1,4 @@
-import type { ChainedEntry } from '../audit/audit-chain.ts';
+import type { AuditEntry } from '../audit/audit-entry.ts';
 import { auditIdOf } from '../audit/audit-entry.ts';
 import { TYPES_OF_ACTIONS } from './types-of-actions.ts';
 
@@ -17,7 +17,7 @@ export interface OutboxEvent {
 }
 
 /** The event for an entry of the audit log, made from the entry itself; undefined for an entry about something that is no change. */
-export function eventOfEntry(entry: ChainedEntry): OutboxEvent | undefined {
+export function eventOfEntry(entry: AuditEntry): OutboxEvent | undefined {
   const { sequence, atMs, action, actor, target, reason, outcome } = entry;
   const type = TYPES_OF_ACTIONS[action];
   if (type === null) return undefined;

@@ -12,7 +12,7 @@ import type { JobStore } from './job-store.ts';
 const LEASE_MS = 15_000;
 /** Keys of a job before it is another job's turn. */
 const KEYS_AT_ONCE = 200;
-/** Transactions of a job that has more keys: so many steps show how far it is, and no change waits for long at the end of the audit log. */
+/** A job with more keys has at least this number of transactions: they show how far it is, and other changes wait less for the audit log. */
 const LEAST_STEPS = 100;
 
 /** What `JobRunner` is built from. */

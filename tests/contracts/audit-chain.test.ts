@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type RawBuilder, sql } from 'kysely';
-import { AuditChain, type ChainedEntry, entryHash } from '../../src/audit/audit-chain.ts';
-import type { AuditedAction } from '../../src/audit/audit-entry.ts';
+import { AuditChain, entryHash } from '../../src/audit/audit-chain.ts';
+import type { AuditEntry, AuditedAction } from '../../src/audit/audit-entry.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { entryOfRow } from '../../src/storage/postgres/audit/audit-log-tables.ts';
@@ -21,7 +21,7 @@ const ACTION: AuditedAction = {
 };
 const HASH_OF_ENTRY = (sequence: number) => sql`(SELECT hash FROM audit_log WHERE sequence = ${sequence})`;
 
-type Hash = (previousHash: Uint8Array, entry: ChainedEntry) => Buffer;
+type Hash = (previousHash: Uint8Array, entry: AuditEntry) => Buffer;
 
 /** The hash that anybody can calculate. */
 const plainHash: Hash = (previousHash, entry) =>

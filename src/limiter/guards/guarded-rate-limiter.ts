@@ -133,7 +133,7 @@ interface CircuitBreakerOptions {
 
 /** Consecutive failures that open the circuit. */
 const FAILURES_IN_ROW = 5;
-/** Share of failed calls that opens the circuit, after at least so many calls within so many milliseconds. */
+/** Share of failed calls that opens the circuit, after at least `FEWEST_CALLS` within `SPAN_MS`. Milliseconds. */
 const FAILURE_RATIO = 0.5;
 const FEWEST_CALLS = 20;
 const SPAN_MS = 10_000;

@@ -201,7 +201,7 @@ function presentRow(entry: AuditEntry): readonly CsvValue[] {
     target.type,
     target.id,
     target.name,
-    JSON.stringify(entry.changes),
+    entry.changesText,
     entry.reason,
     entry.requestId,
     entry.address,
@@ -212,7 +212,7 @@ function presentRow(entry: AuditEntry): readonly CsvValue[] {
 }
 
 function presentEntry(entry: AuditEntry): object {
-  const { sequence, atMs, action, target, changes, reason, requestId, address, outcome } = entry;
+  const { sequence, atMs, action, target, changesText, reason, requestId, address, outcome } = entry;
   const { jobId } = entry;
   return {
     auditId: auditIdOf(sequence),
@@ -220,7 +220,7 @@ function presentEntry(entry: AuditEntry): object {
     action,
     actor: presentActor(entry),
     target: { type: target.type, id: target.id, name: target.name },
-    changes,
+    changes: JSON.parse(changesText),
     reason,
     requestId,
     address,

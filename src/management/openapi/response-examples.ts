@@ -220,7 +220,7 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
   whoami: {
     ...{ type: 'token', adminTokenId: TOKEN_ID, name: 'Support desk', scopes: TOKEN.scopes, onlyTags: [] },
     ...{ sessionId: null, subject: null, email: null },
-    ...{ expiresAt: '2030-12-31T00:00:00Z', version: '0.2.0' },
+    ...{ expiresAt: '2030-12-31T00:00:00Z', version: '1.0.0' },
     settings: {
       keyPrefix: 'tg',
       secretReveal: 'always',
@@ -235,7 +235,7 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
   },
   showSystem: {
     at: CHANGED_AT,
-    version: '0.2.0',
+    version: '1.0.0',
     degraded: [],
     replicas: [
       {
@@ -243,7 +243,7 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
         current: true,
         lastSeenAt: CHANGED_AT,
         startedAt: CREATED_AT,
-        version: '0.2.0',
+        version: '1.0.0',
         host: 'tollgate-6d8f',
         pid: 1,
         workers: 1,

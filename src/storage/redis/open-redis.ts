@@ -40,7 +40,7 @@ export interface OpenRedis {
   readonly usageConnection: RedisConnection;
   /**
    * Resolves with true as soon as all connections are up and every server is ready for decisions, or with false after `timeoutMs`.
-   * A gateway starts without Redis too, but waits a moment for it.
+   * A gateway does not wait: it starts without Redis too.
    */
   waitUntilReady(timeoutMs: number): Promise<boolean>;
   /** Rejects with `StoreUnavailable` if one of the servers that make decisions does not respond. */

@@ -54,7 +54,7 @@ export const TASKS: readonly ManagementTask[] = [
     },
   },
   read('usage of all keys by the hour', '/api-keys/usage?from=now-1d&to=now&interval=hour'),
-  read('usage of each key, a page', '/api-keys/usage?from=now-1d&to=now&interval=day&groupBy=key&limit=1000'),
+  read('usage of the busiest keys', '/api-keys/usage?from=now-1d&to=now&interval=day&groupBy=key&top=20'),
   read('audit log, a page', '/tollgate/audit-log?limit=100'),
   read('audit log, CSV', '/tollgate/audit-log?format=csv'),
   read('audit log verified', '/tollgate/audit-log/verify'),
@@ -154,7 +154,8 @@ async function movePlan({ size }: ScaleWorld, { port }: TollgateCandidate): Prom
 /** Deletes a plan, whose keys move to another one in the same transaction. */
 async function deletePlan(_: ScaleWorld, { port }: TollgateCandidate): Promise<Done> {
   const startedAtMs = performance.now();
-  const path = `/rate-limit/${PLANS.from}?rebindTo=${PLANS.to}`;
+  // The bulk change before has moved them here.
+  const path = `/rate-limit/${PLANS.to}?rebindTo=${PLANS.many}`;
   const { reboundKeys } = await manage<{ readonly reboundKeys: number }>(port, ['DELETE', path]);
   const seconds = (performance.now() - startedAtMs) / 1000;
   const needed = (seconds * MOVED) / reboundKeys;

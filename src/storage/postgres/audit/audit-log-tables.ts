@@ -1,6 +1,5 @@
 import type { Selectable } from 'kysely';
-import type { ChainedEntry } from '../../../audit/audit-chain.ts';
-import type { AuditAction, AuditTarget } from '../../../audit/audit-entry.ts';
+import type { AuditAction, AuditEntry, AuditTarget } from '../../../audit/audit-entry.ts';
 import type { Actor } from '../../../audit/change-context.ts';
 
 /** The table `audit_log`. */
@@ -64,8 +63,8 @@ export function actorColumns({ type, id, name, email }: Actor) {
   return { actor_type: type, actor_id: id, actor_name: name, actor_email: email ?? null };
 }
 
-/** The entry in a row, with its changes as they were hashed. */
-export function entryOfRow(row: Selectable<AuditLogTable>): ChainedEntry {
+/** The entry in a row. */
+export function entryOfRow(row: Selectable<AuditLogTable>): AuditEntry {
   return {
     sequence: row.sequence,
     atMs: row.at.getTime(),

@@ -1,6 +1,6 @@
 import { type Insertable, sql } from 'kysely';
-import type { AuditChain, ChainedEntry } from '../../../audit/audit-chain.ts';
-import type { AuditedAction } from '../../../audit/audit-entry.ts';
+import type { AuditChain } from '../../../audit/audit-chain.ts';
+import type { AuditEntry, AuditedAction } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { eventOfEntry, type OutboxEvent } from '../../../events/outbox-event.ts';
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
@@ -70,7 +70,7 @@ export class AuditedChanges {
       .execute();
   }
 
-  #row(entry: ChainedEntry, previousHash: Uint8Array): Insertable<AuditLogTable> {
+  #row(entry: AuditEntry, previousHash: Uint8Array): Insertable<AuditLogTable> {
     const hash = this.#chain.hash(previousHash, entry);
     return { ...columnsOf(entry), key_id: this.#chain.keyId, previous_hash: previousHash, hash };
   }
@@ -114,7 +114,7 @@ function lockedEnd(trx: RecordsDatabase) {
   );
 }
 
-function entryOf(sequence: number, change: ChangeContext, done: AuditedAction): ChainedEntry {
+function entryOf(sequence: number, change: ChangeContext, done: AuditedAction): AuditEntry {
   const { actor, atMs, reason, requestId, address, jobId = null } = change;
   const { action, target, changes, outcome = 'success' } = done;
   return {
@@ -144,7 +144,7 @@ function masked(_name: string, part: unknown): unknown {
   return Object.fromEntries(Object.entries(part).map(([name, value]) => [withoutSecrets(name), value]));
 }
 
-function columnsOf(entry: ChainedEntry) {
+function columnsOf(entry: AuditEntry) {
   const { actor, target } = entry;
   return {
     sequence: entry.sequence,

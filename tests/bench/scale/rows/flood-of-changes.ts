@@ -10,7 +10,7 @@ import type { ScaleWorld } from '../scale-world.ts';
 
 const PER_SECOND = 200;
 const WORKERS = 16;
-/** One of so many changes is one of the plan with the most keys. */
+/** After this number of changes one is of the plan with the most keys. */
 const PLAN_EDIT_EVERY = 100;
 const MOST_RATIO = 1.3;
 const AMPLE = 1_000_000_000;
@@ -55,6 +55,7 @@ async function measure(
   const load = { port: serving.port, keys: world.size.keys, law: 'zipf' } as const;
   await world.load({ ...load, seconds: 2 * world.size.seconds });
   const keys = await Promise.all(Array.from({ length: WORKERS }, () => makeKey(changing.port)));
+  const ofPlan = await makeKey(changing.port);
   const seen: Seen = { changes: 0, planEdits: 0, stale: 0, planEdit: Promise.resolve() };
   const turn = async (isChanging: boolean) => {
     const before = cpuNs(serving.pids());
@@ -62,7 +63,9 @@ async function measure(
       world.load({ ...load, seconds: 2 * world.size.seconds }),
       // Ends with the load: what comes later is not its.
       wait(2000 * world.size.seconds).then(() => cpuNs(serving.pids())),
-      isChanging ? changeAll({ keys, changing, serving, seen, seconds: 2 * world.size.seconds }) : undefined,
+      isChanging
+        ? changeAll({ keys, ofPlan, changing, serving, seen, seconds: 2 * world.size.seconds })
+        : undefined,
     ]);
     const cpuUs = (cpuNsAfter - before) / 1000 / requests;
     return { cpuUs, failed: limited + broken };
@@ -121,6 +124,8 @@ function failedIn(turns: readonly { readonly failed: number }[]): string {
 
 interface Flood {
   readonly keys: readonly Changed[];
+  /** Shows the limit of the plan: it is not changed itself. */
+  readonly ofPlan: Changed;
   readonly changing: TollgateCandidate;
   readonly serving: TollgateCandidate;
   readonly seen: Seen;
@@ -132,46 +137,64 @@ async function changeAll(flood: Flood): Promise<void> {
   const until = performance.now() + flood.seconds * 1000;
   const pauseMs = (1000 * WORKERS) / PER_SECOND;
   const work = async (key: Changed) => {
-    for (let turn = 0; performance.now() < until; turn += 1) {
+    for (let turn = 0; performance.now() < until; ) {
       const dueAt = performance.now() + pauseMs;
-      await changeOnce(flood, key, turn);
+      flood.seen.changes += 1;
+      if (flood.seen.changes % PLAN_EDIT_EVERY === 0) await editPlan(flood);
+      else {
+        await changeKey(flood, key, turn % 3);
+        turn += 1;
+      }
       await wait(Math.max(0, dueAt - performance.now()));
     }
   };
   await Promise.all(flood.keys.map(work));
 }
 
-async function changeOnce({ changing, serving, seen }: Flood, key: Changed, turn: number): Promise<void> {
-  const { port } = changing;
-  seen.changes += 1;
-  const expect = async (secret: string, isExpected: (response: Response) => boolean) => {
-    const response = await fetch(`http://127.0.0.1:${serving.port}/v1/items`, {
-      headers: { authorization: `Bearer ${secret}` },
-    });
-    await response.arrayBuffer();
-    if (!isExpected(response)) seen.stale += 1;
-  };
-  if (seen.changes % PLAN_EDIT_EVERY === 0) {
-    seen.planEdits += 1;
-    const limit = AMPLE + seen.planEdits;
-    // One after the other: of two at a time, either may be the last one.
-    seen.planEdit = seen.planEdit.then(async () => {
-      await manage(port, ['PATCH', `/rate-limit/${PLANS.many}`], { limit });
-      await expect(key.secret, ({ headers }) => Number(headers.get('x-ratelimit-limit')) === limit);
-    });
-    await seen.planEdit;
-  } else if (turn % 3 === 2) {
+async function editPlan(flood: Flood): Promise<void> {
+  const { changing, ofPlan, seen } = flood;
+  seen.planEdits += 1;
+  const limit = AMPLE + seen.planEdits;
+  // One after the other: of two at a time, either may be the last one.
+  seen.planEdit = seen.planEdit.then(async () => {
+    await manage(changing.port, ['PATCH', `/rate-limit/${PLANS.many}`], { limit });
+    await expectNow(
+      flood,
+      ofPlan.secret,
+      ({ headers }) => Number(headers.get('x-ratelimit-limit')) === limit,
+    );
+  });
+  await seen.planEdit;
+}
+
+/** Disables the key, enables it again, or rotates it, in turns. */
+async function changeKey(flood: Flood, key: Changed, turn: number): Promise<void> {
+  const { port } = flood.changing;
+  if (turn === 2) {
     const old = key.secret;
     const path = `/consumer-api-key/${key.id}/rotate`;
     const rotated = await manage<{ readonly secret: string }>(port, ['POST', path], { graceSeconds: 0 });
     key.secret = rotated.secret;
-    await expect(key.secret, ({ ok }) => ok);
-    await expect(old, ({ status }) => status === 401);
+    await expectNow(flood, key.secret, ({ ok }) => ok);
+    await expectNow(flood, old, ({ status }) => status === 401);
   } else {
-    const enabled = turn % 3 === 1;
+    const enabled = turn === 1;
     await manage(port, ['PATCH', `/consumer-api-key/${key.id}`], { enabled });
-    await expect(key.secret, ({ ok }) => ok === enabled);
+    await expectNow(flood, key.secret, ({ ok }) => ok === enabled);
   }
+}
+
+/** The next request at the other replica. */
+async function expectNow(
+  { serving, seen }: Flood,
+  secret: string,
+  isExpected: (response: Response) => boolean,
+): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${serving.port}/v1/items`, {
+    headers: { authorization: `Bearer ${secret}` },
+  });
+  await response.arrayBuffer();
+  if (!isExpected(response)) seen.stale += 1;
 }
 
 async function makeKey(port: number): Promise<Changed> {
