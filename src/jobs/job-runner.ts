@@ -13,7 +13,7 @@ const LEASE_MS = 15_000;
 /** Keys of a job before it is another job's turn. */
 const KEYS_AT_ONCE = 200;
 /** A job with more keys has at least this number of transactions: they show how far it is, and other changes wait less for the audit log. */
-const LEAST_STEPS = 100;
+const LEAST_TRANSACTIONS = 100;
 
 /** What `JobRunner` is built from. */
 export interface JobRunnerOptions {
@@ -75,10 +75,10 @@ export class JobRunner {
   async #work(job: Job): Promise<void> {
     const { store, holder, log } = this.#options;
     const keyIds = await store.keysFrom(job.id, job.done, KEYS_AT_ONCE);
-    const step = Math.min(Math.ceil(job.total / LEAST_STEPS), KEYS_AT_ONCE);
-    for (let start = 0; start < keyIds.length; start += step) {
+    const atOnce = Math.min(Math.ceil(job.total / LEAST_TRANSACTIONS), KEYS_AT_ONCE);
+    for (let start = 0; start < keyIds.length; start += atOnce) {
       if (this.#isStopped) return;
-      const result = await this.#change(job, keyIds.slice(start, start + step), job.done + start);
+      const result = await this.#change(job, keyIds.slice(start, start + atOnce), job.done + start);
       if (result === 'lost') return;
       if (result === 'not allowed') {
         await store.end(job.id, holder, 'stopped');
@@ -136,7 +136,7 @@ export class JobRunner {
   ): Promise<readonly JobFailure[]> {
     const failed = (code: ErrorCode) => keyIds.map((keyId) => ({ keyId, code }));
     try {
-      return await unit.attempt((keys) => changed(keys, job, { keyIds, change }));
+      return await unit.attempt((keys) => changeKeys(keys, job, { keyIds, change }));
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       if (error instanceof TollgateError) return failed(error.code);
@@ -159,7 +159,7 @@ export class JobRunner {
 }
 
 /** Resolves with the keys that were not changed, and why. */
-async function changed(
+async function changeKeys(
   keys: Pick<KeyService, 'updateAll' | 'removeAll'>,
   { changes }: Job,
   { keyIds, change }: { readonly keyIds: readonly string[]; readonly change: ChangeContext },

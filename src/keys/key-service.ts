@@ -134,7 +134,8 @@ export class KeyService {
     const { repository, versions } = this.#options;
     const allowed = withinOwnTags(changes, change);
     const present = await this.#existing(keyIds, change.onlyTags);
-    if (present.length > 0) await versions.markStale(present);
+    if (present.length === 0) return new Map(keyIds.map((keyId) => [keyId, new KeyNotFound()]));
+    await versions.markStale(present);
     const updates = await repository.updateAll(present, allowed, change);
     const published = [...updates].flatMap(([keyId, updated]) =>
       typeof updated === 'string' ? [] : [{ keyId, version: updated.version }],

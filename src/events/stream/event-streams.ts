@@ -86,7 +86,7 @@ export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #open = new Set<OpenStream>();
   /** Clients take turns. Each stream waits for one read at a time. */
-  readonly #reads = new ConcurrencyLimit({ maxRunning: 1, maxWaiting: Number.POSITIVE_INFINITY });
+  readonly #reads = new ConcurrencyLimit({ maxRunning: 1, maxWaiting: MOST_STREAMS });
   #isStopped = false;
 
   constructor(options: EventStreamsOptions) {
@@ -116,8 +116,7 @@ export class EventStreams {
   /** Before anything is read: streams that are being opened at once count as well. */
   #takePlace(client: string): OpenStream {
     const own = [...this.#open].filter((stream) => stream.client === client).length;
-    if (this.#open.size >= MOST_STREAMS || own >= MOST_OF_CLIENT)
-      throw new TollgateError('overloaded', 'Too many streams are open. Try again shortly.');
+    if (this.#open.size >= MOST_STREAMS || own >= MOST_OF_CLIENT) throw tooManyStreams();
     const stream = { client, end: new AbortController() };
     this.#open.add(stream);
     return stream;
@@ -178,12 +177,13 @@ export class EventStreams {
 
   /** Streams that catch up read without a pause: one at a time, so that all of them together use one connection to the store. */
   #readAfter(position: number, request: StreamRequest): Promise<EventPage> {
-    return new Promise((resolve, reject) => {
-      const read = (done: () => void) =>
-        void this.#options.reader.after(position, request).then(resolve, reject).finally(done);
-      this.#reads.run(read, request.client);
-    });
+    const read = () => this.#options.reader.after(position, request);
+    return this.#reads.resultOf(read, request.client) ?? Promise.reject(tooManyStreams());
   }
+}
+
+function tooManyStreams(): TollgateError {
+  return new TollgateError('overloaded', 'Too many streams are open. Try again shortly.');
 }
 
 function hearsUsage({ events }: StreamRequest): boolean {

@@ -76,7 +76,7 @@ export async function lockedKey(
   return (await lockedKeys(trx, [keyId], change)).get(keyId);
 }
 
-/** The same for several keys, by id. Locked in that order, so that two transactions that lock the same keys wait for each other only once. */
+/** The same for several keys, by id. They are locked in the order of their ids, so that two transactions that lock the same keys can't deadlock. */
 export async function lockedKeys(
   trx: RecordsDatabase,
   keyIds: readonly string[],

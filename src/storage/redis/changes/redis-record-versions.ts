@@ -108,7 +108,7 @@ export class RedisRecordVersions implements SharedVersions, RepublishedVersions 
 
   async publishNewer(committed: readonly CommittedVersion[]): Promise<ReadonlySet<string>> {
     const unsettled = new Set(committed.map(({ keyId }) => keyId));
-    // Each in a call of its own: one key that can't be written keeps no other from it.
+    // One call for each: a key that can't be written keeps no other from it.
     const publish = async ({ keyId, version }: CommittedVersion) => {
       const keyAndArguments = [versionKeyName(keyId), version ?? '-', String(VERSION_KEPT_MS)];
       await this.#publishNewer.run(this.#redis, keyAndArguments).then(() => unsettled.delete(keyId), ignore);
