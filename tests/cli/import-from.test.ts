@@ -201,6 +201,21 @@ describe('tollgate import unkey, of a key whose identity has limits', () => {
   });
 });
 
+describe('tollgate import unkey, of pages of its client', () => {
+  it('reads the keys in the result of each', async () => {
+    const lines = ['one', 'two'].map((word) => ({
+      result: {
+        meta: { requestId: 'req_1' },
+        data: [{ keyId: `key_${word}`, plaintext: `sk_of_unkey_from_page_${word}` }],
+        pagination: { hasMore: false },
+      },
+    }));
+    const pages = await file('pages.jsonl', lines.map((line) => JSON.stringify(line)).join('\n'));
+    const { report } = await imported('unkey', pages, '--dry-run');
+    expect(report).toMatchObject({ keys: { made: 2, notCarried: 0 }, notCarried: [] });
+  });
+});
+
 describe('tollgate import csv', () => {
   it('finds columns under their usual names, and names those it does not know', async () => {
     const { report } = await imported('csv', join(EXAMPLES, 'keys.csv'));

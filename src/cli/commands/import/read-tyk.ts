@@ -66,15 +66,16 @@ interface TykKey {
 
 function keyOf({ name, key, session, policies, leave }: TykKey, { hashed }: TykOptions): ForeignKey {
   const expires = Number(session.expires ?? 0);
-  for (const [part, reason] of restOf(session)) leave(part, reason);
+  const applied = appliedTo(session, policies, leave);
+  for (const [part, reason] of new Map([...applied, session].flatMap(restOf))) leave(part, reason);
   return {
     name,
     secret: hashed ? { sha256: key } : { text: key },
-    limits: limitsOf(session, policies, leave),
-    tags: textsOf(session.tags),
-    enabled: session.is_inactive !== true,
+    limits: limitsOf(session, applied, leave),
+    tags: [...new Set(textsOf(session.tags, ...applied.map(({ tags }) => tags)))],
+    enabled: [session, ...applied].every(({ is_inactive: isInactive }) => isInactive !== true),
     ...(expires > 0 && { expiresAt: instant(expires * 1000) }),
-    metadata: objectOf(session.meta_data),
+    metadata: Object.assign({}, ...[session, ...applied].map((entity) => objectOf(entity.meta_data))),
   };
 }
 
@@ -90,23 +91,20 @@ function policiesIn(value: unknown): readonly { readonly id: string; readonly en
   });
 }
 
-/** The limits of a session's policies, or else its own: each of the two is set by other policies, as in Tyk. */
-function limitsOf(
-  session: Entity,
-  policies: ReadonlyMap<string, Entity>,
-  leave: Leave,
-): readonly ForeignLimit[] {
+function appliedTo(session: Entity, policies: ReadonlyMap<string, Entity>, leave: Leave): readonly Entity[] {
   const ids = textsOf(session.apply_policies);
-  const applied = (ids.length > 0 ? ids : textsOf([session.apply_policy_id])).flatMap(
-    (id): readonly Entity[] => {
-      const policy = policies.get(id);
-      if (policy === undefined) leave('policy', `the policy ${id} is not in the file of policies`);
-      return policy === undefined ? [] : [policy];
-    },
-  );
+  return (ids.length > 0 ? ids : textsOf([session.apply_policy_id])).flatMap((id) => {
+    const policy = policies.get(id);
+    if (policy === undefined) leave('policy', `the policy ${id} is not in the file of policies`);
+    return policy === undefined ? [] : [policy];
+  });
+}
+
+/** The limits of a session's policies, or else its own: each of the two is set by other policies, as in Tyk. */
+function limitsOf(session: Entity, applied: readonly Entity[], leave: Leave): readonly ForeignLimit[] {
   return PARTS.flatMap((part) => {
     const setting = applied.filter((policy) => sets(policy, part));
-    return limitOf(setting.length > 0 ? setting : [session], part);
+    return limitOf(setting.length > 0 ? setting.flatMap(limitingIn) : [session], part, leave);
   });
 }
 
@@ -116,30 +114,46 @@ const PARTS = [
 ] as const;
 type Part = (typeof PARTS)[number];
 
-/** A policy without partitions sets all parts of a key. */
+/** A policy without partitions sets all parts of a key, and so does one with limits for each API. */
 function sets(policy: Entity, { partition }: Part): boolean {
   const partitions = objectOf(policy.partitions);
-  return partitions[partition] === true || !Object.values(partitions).includes(true);
+  return (
+    partitions[partition] === true || partitions.per_api === true || !Object.values(partitions).includes(true)
+  );
+}
+
+/** What has a policy's limits: the policy, or with `per_api` each of its APIs that has limits. */
+function limitingIn(policy: Entity): readonly Entity[] {
+  if (objectOf(policy.partitions).per_api !== true) return [policy];
+  return apisOf(policy).map(({ limit }) => (isEmpty(limit) ? policy : objectOf(limit)));
 }
 
 /** The highest limit of some entities; none where one of them is unlimited, which Tyk writes as -1. */
-function limitOf(entities: readonly Entity[], { name, count, seconds }: Part): readonly ForeignLimit[] {
-  const limits = entities.map((entity) => ({
-    limit: Number(entity[count] ?? 0),
-    length: Number(entity[seconds] ?? 0),
-  }));
+function limitOf(
+  entities: readonly Entity[],
+  { name, count, seconds }: Part,
+  leave: Leave,
+): readonly ForeignLimit[] {
+  const limits = entities
+    .map((entity) => ({ limit: Number(entity[count] ?? 0), length: Number(entity[seconds] ?? 0) }))
+    .filter(({ limit }) => limit !== 0);
   if (limits.some(({ limit }) => limit < 0)) return [];
   const [highest] = limits
-    .filter(({ limit, length }) => limit > 0 && length > 0)
+    .filter(({ length }) => length > 0)
     .toSorted((one, other) => other.limit / other.length - one.limit / one.length);
-  return highest === undefined ? [] : [{ name, limit: highest.limit, period: `${highest.length}s` }];
+  if (highest !== undefined) return [{ name, limit: highest.limit, period: `${highest.length}s` }];
+  if (limits.length > 0) leave(name, 'is never renewed: a limit needs a period');
+  return [];
 }
 
-/** The parts of a session that have no counterpart. */
-function restOf(session: Entity): readonly (readonly [what: string, reason: string])[] {
-  const apis = Object.values(objectOf(session.access_rights)).map(objectOf);
-  const hasApiLimits = apis.some(({ limit }) => Object.keys(objectOf(limit)).length > 0);
+/** The parts of a session or a policy that have no counterpart. */
+function restOf(entity: Entity): readonly (readonly [what: string, reason: string])[] {
+  const apis = apisOf(entity);
+  const hasApiLimits = apis.some(
+    ({ limit, endpoints }) => !isEmpty(limit) || objectsOf(endpoints).length > 0,
+  );
   const isRestricted = apis.some(({ allowed_urls: urls }) => objectsOf(urls).length > 0);
+  const isSigned = entity.hmac_enabled === true || entity.enable_http_signature_validation === true;
   return [
     ...(apis.length > 1
       ? ([['access_rights', `of ${apis.length} APIs: one backend is behind the gateway`]] as const)
@@ -148,9 +162,18 @@ function restOf(session: Entity): readonly (readonly [what: string, reason: stri
       ? ([['limit', 'limits for single APIs: use additional limits with a match']] as const)
       : []),
     ...(isRestricted ? ([['allowed_urls', 'keys are not limited to paths']] as const) : []),
-    ...(session.hmac_enabled === true ? ([['hmac', 'requests are not signed here']] as const) : []),
-    ...(Number(session.throttle_interval ?? 0) > 0
+    ...(isSigned ? ([['hmac', 'requests are not signed here']] as const) : []),
+    ...(Number(entity.throttle_interval ?? 0) > 0
       ? ([['throttle', 'requests beyond a limit do not wait']] as const)
       : []),
   ];
+}
+
+function apisOf({ access_rights: rights }: Entity): readonly Entity[] {
+  return Object.values(objectOf(rights)).map(objectOf);
+}
+
+/** Tyk writes the limits of an API that has none as null, as an empty object or as zeros. */
+function isEmpty(limit: unknown): boolean {
+  return Object.values(objectOf(limit)).every((value) => value === 0 || value === null);
 }

@@ -13,8 +13,8 @@ import {
 } from './foreign-keys.ts';
 
 /**
- * The keys of responses of Unkey's `apis.listKeys`: one of them, a list of them, or the keys alone. A key has its secret (`plaintext`) if it
- * is recoverable and `decrypt` was set, or, from the database of an own installation, its `hash`.
+ * The keys of responses of Unkey's `apis.listKeys`: one of them, a list of them, also as Unkey's client returns them (in `result`), or the keys
+ * alone. A key has its secret (`plaintext`) if it is recoverable and `decrypt` was set, or, from the database of an own installation, its `hash`.
  */
 export function readUnkey(file: unknown, nowMs: number): ForeignKeys {
   const keys: ForeignKey[] = [];
@@ -50,7 +50,8 @@ function keyOf(row: Entity, key: Pick<ForeignKey, 'name' | 'secret'>, leave: Lea
 function rowsOf(file: unknown): readonly Entity[] {
   const pages = Array.isArray(file) ? objectsOf(file) : [objectOf(file)];
   return pages.flatMap((page) => {
-    const list = page.data ?? page.keys;
+    const { data, keys } = objectOf(page.result ?? page);
+    const list = data ?? keys;
     return Array.isArray(list) ? objectsOf(list) : [page];
   });
 }
