@@ -9,9 +9,9 @@ import { warmUp } from './measure/run-cases.ts';
 import { spreadOf } from './measure/statistics.ts';
 import { countSyscalls, SYSCALLS } from './measure/syscall-counts.ts';
 import { decimal, table } from './report/table.ts';
+import { startRelay } from './setup/plain-gateways.ts';
 import { findPrograms } from './setup/programs.ts';
 import { startWorld, type World } from './setup/world.ts';
-import { startRelay } from './setup/yardsticks.ts';
 
 /** What is profiled: a gateway, or a relay that does nothing else. */
 interface Subject {
@@ -54,12 +54,8 @@ try {
 
 async function startSubjects(): Promise<readonly Subject[]> {
   const { programs, backend } = world;
-  const relays = [];
-  for (const client of ['node:http', 'undici'] as const) {
-    const relay = await startRelay({ programs, backendPort: backend.port }, client);
-    stops.push(relay.stop);
-    relays.push({ ...relay, title: `relay, client of ${client}` });
-  }
+  const relay = await startRelay({ programs, backendPort: backend.port }, 'node:http');
+  stops.push(relay.stop);
   const replica = await world.startReplica({ decides: true });
   stops.push(replica.stop);
   const asked = { port: replica.authorizePort ?? 0, load: { asks: true }, pids: replica.pids };
@@ -67,7 +63,7 @@ async function startSubjects(): Promise<readonly Subject[]> {
   return [
     ...candidates.map(({ name, port, pids }) => ({ title: name, port, pids })),
     { ...asked, title: 'tollgate, /authorize' },
-    ...relays,
+    { ...relay, title: 'relay, client of node:http' },
   ];
 }
 

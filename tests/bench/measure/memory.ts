@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { CASES, MAIN_CASE } from '../cases.ts';
 import { runLoad } from '../load/run-load.ts';
 import type { World } from '../setup/world.ts';
@@ -6,6 +7,8 @@ import { useEveryKey } from './use-every-key.ts';
 
 /** Resident memory of one fresh replica. Bytes. */
 export interface MemoryCourse {
+  /** Some seconds after the start, before its first request. */
+  readonly idle: number;
   /** After a warm-up with 100 keys, before the other keys were seen. */
   readonly beforeKeys: number;
   /** When every one of the 10 000 keys had been used. */
@@ -19,6 +22,7 @@ export interface MemoryCourse {
 /** The heap has to have its size before the keys come, or what they take can't be distinguished from what the load takes. */
 const WARM_UP_SECONDS = 20;
 const SLICE_SECONDS = 5;
+const IDLE_MS = 6000;
 const MANY_KEYS = CASES.find(({ keys }) => keys === 'ten_thousand') ?? MAIN_CASE;
 
 /** Sends about `requests` requests with 10 000 keys to a fresh replica. */
@@ -27,6 +31,8 @@ export async function measureMemory(world: World, requests: number): Promise<Mem
   try {
     const { port } = replica;
     const resident = () => residentBytes(replica.pids());
+    await wait(IDLE_MS);
+    const idle = resident();
     const warmUp = { port, seconds: Math.min(WARM_UP_SECONDS, requests / 10_000) };
     await runLoad(world, { ...warmUp, benchCase: MAIN_CASE });
     const beforeKeys = resident();
@@ -41,7 +47,7 @@ export async function measureMemory(world: World, requests: number): Promise<Mem
       if (done >= requests / 2) middle ??= resident();
     }
     const end = resident();
-    return { beforeKeys, start, middle: middle ?? end, end, requests: done };
+    return { idle, beforeKeys, start, middle: middle ?? end, end, requests: done };
   } finally {
     await replica.stop();
   }

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { BenchKey, Candidate } from '../setup/candidate.ts';
+import type { BenchKey, RedisCountsOfKeys } from '../setup/candidate.ts';
 
 /** What Redis counted since it started. */
 export interface RedisCounts {
@@ -28,8 +28,8 @@ export class RedisProbe {
     return { calls, commands };
   }
 
-  /** Requests that a candidate's windows of these keys hold. */
-  async allowed({ countKey, redisDatabase }: Candidate, keys: readonly BenchKey[]): Promise<number> {
+  /** Requests that the windows of these keys hold. */
+  async allowed({ countKey, redisDatabase }: RedisCountsOfKeys, keys: readonly BenchKey[]): Promise<number> {
     await this.#redis.select(redisDatabase);
     let allowed = 0;
     for (let start = 0; start < keys.length; start += 1000) {

@@ -61,7 +61,7 @@ export async function runRound(
     seconds: options.seconds,
     isLimited: benchCase.isLimited,
     asks,
-    allowed: after.allowed - before.allowed,
+    allowed: after.allowed === undefined ? undefined : after.allowed - (before.allowed ?? 0),
     backendRequests: after.backendRequests - before.backendRequests,
   });
   return {
@@ -85,7 +85,7 @@ export async function runRound(
 
 async function snapshot(world: World, probe: RedisProbe, candidate: Candidate, { keys }: BenchCase) {
   const backend = await world.backend.counts();
-  const allowed = await probe.allowed(candidate, world.keys[keys]);
+  const allowed = candidate.counts && (await probe.allowed(candidate.counts, world.keys[keys]));
   const redis = await probe.counts();
   return {
     backendConnections: backend.connections,
@@ -103,7 +103,8 @@ interface Counted {
   readonly seconds: number;
   readonly isLimited: boolean;
   readonly asks: boolean;
-  readonly allowed: number;
+  /** Undefined where the candidate does not count in Redis. */
+  readonly allowed: number | undefined;
   readonly backendRequests: number;
 }
 
@@ -120,13 +121,18 @@ function faultOf(
   if (broken > 0) return `${broken} connections or responds failed`;
   if (isLimited) {
     if (limited !== requests) return `${requests - limited} requests over the limit were not limited`;
-    return allowed + backendRequests === 0 ? undefined : `${allowed} allowed, ${backendRequests} forwarded`;
+    return (allowed ?? 0) + backendRequests === 0
+      ? undefined
+      : `${allowed} allowed, ${backendRequests} forwarded`;
   }
   if (limited > 0) return `${limited} responses of 400 or more`;
   const isForwarded = asks ? backendRequests === 0 : backendRequests >= requests;
-  const isPlausible =
-    isForwarded && allowed >= Math.max(requests, backendRequests) && allowed <= requests + CONNECTIONS;
-  return isPlausible ? undefined : `${requests} responses, ${allowed} allowed, ${backendRequests} forwarded`;
+  const isCounted =
+    allowed === undefined ||
+    (allowed >= Math.max(requests, backendRequests) && allowed <= requests + CONNECTIONS);
+  return isForwarded && isCounted
+    ? undefined
+    : `${requests} responses, ${allowed} allowed, ${backendRequests} forwarded`;
 }
 
 /** Resolves when the backend has got nothing for a while: what was in flight is over. */

@@ -1,7 +1,7 @@
 import { type BenchCase, MAIN_CASE } from '../cases.ts';
 import { runLoad } from '../load/run-load.ts';
 import type { BenchOptions } from '../options.ts';
-import type { CandidateName } from '../setup/candidate.ts';
+import { type CandidateName, MAIN_CASE_ONLY } from '../setup/candidate.ts';
 import { shuffledCandidates, type World } from '../setup/world.ts';
 import { countEvents, type EventCounts } from './event-counts.ts';
 import { RedisProbe } from './redis-counts.ts';
@@ -36,23 +36,22 @@ export async function runCase(
   say: (text: string) => void,
 ): Promise<CaseResult> {
   const isMain = benchCase.id === MAIN_CASE.id;
-  if (isMain || !options.isQuick) {
-    for (const { port } of shuffledCandidates(world)) await warmUp(world, benchCase, port);
-  }
   // The A/A pair tells how much noise there is. Where time is short that is measured in the main case only.
-  const takesPart = (name: CandidateName) =>
-    isMain || (name !== 'tollgate-unwatched' && (name !== 'tollgate-again' || !options.isQuick));
+  const takesPart = ({ name }: { readonly name: CandidateName }) =>
+    isMain || !(MAIN_CASE_ONLY.includes(name) || (options.isQuick && name === 'tollgate-again'));
+  const candidates = () => shuffledCandidates(world).filter(takesPart);
+  if (isMain || !options.isQuick) {
+    for (const { port } of candidates()) await warmUp(world, benchCase, port);
+  }
   const events: Partial<Record<CandidateName, EventCounts>> = {};
-  for (const candidate of shuffledCandidates(world)) {
-    if (!takesPart(candidate.name)) continue;
+  for (const candidate of candidates()) {
     events[candidate.name] = await countEvents(world, candidate, benchCase, options);
   }
   const probe = new RedisProbe(world.redis.port);
   const rounds: Round[] = [];
   try {
     for (let round = 0; round < (isMain ? 2 : 1) * options.rounds; round += 1) {
-      for (const candidate of shuffledCandidates(world)) {
-        if (!takesPart(candidate.name)) continue;
+      for (const candidate of candidates()) {
         const result = await runRound(world, probe, { benchCase, candidate, round }, options);
         if (result.fault !== undefined) {
           say(`void: ${benchCase.id}, ${candidate.name}: ${result.fault}`);

@@ -126,8 +126,9 @@ function processNumbers({ garbage, memory, startUp }: BenchResult): string {
   const megabytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(0)} MB`;
   const rows: string[][] = [];
   if (memory !== undefined) {
-    const { beforeKeys, start, middle, end, requests } = memory;
+    const { idle, beforeKeys, start, middle, end, requests } = memory;
     rows.push(
+      ['RSS of an idle replica', megabytes(idle)],
       [
         `RSS with 10 000 keys: start, middle and end of ${requests} requests`,
         [start, middle, end].map(megabytes).join(', '),

@@ -1,7 +1,7 @@
 /**
  * Who is measured. `tollgate-again` is the same as `tollgate`, in another process: what differs between the two is noise. `tollgate-unwatched` has
- * no `EVENTS_THRESHOLDS`, and takes part in the main case only. `tollgate-before`
- * is another checkout, which takes part only with `--against`, and Envoy only with `--envoy` and `--ratelimit`.
+ * no `EVENTS_THRESHOLDS`. `tollgate-before` is another checkout, which takes part only with `--against`, and Envoy with a shared limit only with
+ * `--envoy` and `--ratelimit`. The last four do less than the others: they show what forwarding alone costs.
  */
 export const CANDIDATES = [
   'tollgate',
@@ -11,6 +11,10 @@ export const CANDIDATES = [
   'nginx-lua',
   'express',
   'envoy-ratelimit',
+  'relay',
+  'nginx-plain',
+  'haproxy',
+  'envoy-plain',
 ] as const;
 export type CandidateName = (typeof CANDIDATES)[number];
 
@@ -23,7 +27,28 @@ export const CANDIDATE_TITLES: Readonly<Record<CandidateName, string>> = {
   'nginx-lua': 'nginx + Lua + Redis',
   express: 'Express + http-proxy-middleware',
   'envoy-ratelimit': 'Envoy + ratelimit + Redis',
+  relay: 'relay of Node and undici, no keys, no limits',
+  'nginx-plain': 'nginx, no keys, no limits',
+  haproxy: 'HAProxy, keys and limits in its own memory',
+  'envoy-plain': 'Envoy, no keys, no limits',
 };
+
+/** These take part in the main case only. */
+export const MAIN_CASE_ONLY: readonly CandidateName[] = [
+  'tollgate-unwatched',
+  'relay',
+  'nginx-plain',
+  'haproxy',
+  'envoy-plain',
+];
+
+/** Where a gateway keeps what it counts. */
+export interface RedisCountsOfKeys {
+  /** A logical database. */
+  readonly redisDatabase: number;
+  /** The Redis key that holds the requests allowed for a consumer key in its window. */
+  countKey(keyId: string): string;
+}
 
 /** A gateway that is up. */
 export interface Candidate {
@@ -31,10 +56,8 @@ export interface Candidate {
   readonly port: number;
   /** Its processes. */
   pids(): readonly number[];
-  /** The Redis key that holds the requests allowed for a consumer key in its window. */
-  countKey(keyId: string): string;
-  /** The logical database that `countKey` is in. */
-  readonly redisDatabase: number;
+  /** Where it counts in Redis; undefined: nowhere. */
+  readonly counts?: RedisCountsOfKeys;
   /** For one that may stop responding for good: starts it again on the same port. */
   restart?(): Promise<void>;
   stop(): Promise<void>;

@@ -43,13 +43,7 @@ export async function startEnvoy(
     },
   });
   await untilListening(grpcPort, service);
-  const proxy = startPinned({
-    ...pinned,
-    command: [
-      ...[envoy, '-c', join(directory, 'envoy.json'), '--concurrency', '1'],
-      ...['--disable-hot-restart', '--log-level', 'error'],
-    ],
-  });
+  const proxy = startPinned({ ...pinned, command: proxyCommand(envoy, join(directory, 'envoy.json')) });
   await untilListening(port, proxy).catch(async (error: unknown) => {
     await service.stop();
     throw error;
@@ -58,13 +52,23 @@ export async function startEnvoy(
     name: 'envoy-ratelimit',
     port,
     pids: () => [...proxy.pids(), ...service.pids()],
-    redisDatabase: 0,
-    countKey: (id) => `${DOMAIN}_key_${id}_${Math.floor(Date.now() / WINDOW_MS) * (WINDOW_MS / 1000)}`,
+    counts: {
+      redisDatabase: 0,
+      countKey: (id) => `${DOMAIN}_key_${id}_${Math.floor(Date.now() / WINDOW_MS) * (WINDOW_MS / 1000)}`,
+    },
     stop: async () => {
       await proxy.stop();
       await service.stop();
     },
   };
+}
+
+/** Envoy with one worker. */
+export function proxyCommand(envoy: string, configurationFile: string): readonly string[] {
+  return [
+    ...[envoy, '-c', configurationFile, '--concurrency', '1'],
+    ...['--disable-hot-restart', '--log-level', 'error'],
+  ];
 }
 
 /** An ample limit for each key, and those of keys with less. */
@@ -86,83 +90,88 @@ const TYPES = 'type.googleapis.com/envoy.extensions';
 const KEY_ID = 'x-key-id';
 
 /** Checks the API key, asks for a decision on its id, and forwards to the backend. */
-function configuration(
-  { keys, backendPort }: YardstickWorld,
+function configuration({ keys, backendPort }: YardstickWorld, port: number, grpcPort: number): object {
+  return proxyConfiguration(port, backendPort, {
+    filters: [
+      filter('api_key_auth', 'api_key_auth.v3.ApiKeyAuth', {
+        credentials: keys.map(({ secret, id }) => ({ key: secret, client: id })),
+        key_sources: [{ header: 'Authorization' }],
+        forwarding: { header: KEY_ID, hide_credentials: false },
+      }),
+      filter('ratelimit', 'ratelimit.v3.RateLimit', {
+        ...{ domain: DOMAIN, timeout: DECISION_TIMEOUT, failure_mode_deny: true },
+        enable_x_ratelimit_headers: 'DRAFT_VERSION_03',
+        rate_limit_service: {
+          transport_api_version: 'V3',
+          grpc_service: { envoy_grpc: { cluster_name: 'ratelimit' } },
+        },
+      }),
+    ],
+    rateLimits: [{ actions: [{ request_headers: { header_name: KEY_ID, descriptor_key: 'key' } }] }],
+    clusters: [
+      {
+        ...cluster('ratelimit', grpcPort),
+        typed_extension_protocol_options: {
+          'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+            '@type': `${TYPES}.upstreams.http.v3.HttpProtocolOptions`,
+            explicit_http_config: { http2_protocol_options: {} },
+          },
+        },
+      },
+    ],
+  });
+}
+
+/** What a proxy does with a request beside forwarding it: filters before the router, and clusters that these ask. */
+interface Duties {
+  readonly filters?: readonly object[];
+  readonly rateLimits?: readonly object[];
+  readonly clusters?: readonly object[];
+}
+
+/** Envoy that forwards what comes on a port to the backend. */
+export function proxyConfiguration(
   port: number,
-  grpcPort: number,
-): Record<string, unknown> {
-  const address = (number: number) => ({ socket_address: { address: '127.0.0.1', port_value: number } });
-  const cluster = (name: string, number: number) => ({
+  backendPort: number,
+  { filters = [], rateLimits = [], clusters = [] }: Duties = {},
+): object {
+  const route = { match: { prefix: '/' }, route: { cluster: 'backend', rate_limits: rateLimits } };
+  const manager = {
+    name: 'envoy.filters.network.http_connection_manager',
+    typed_config: {
+      '@type': `${TYPES}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
+      stat_prefix: 'clients',
+      use_remote_address: true,
+      http_filters: [...filters, filter('router', 'router.v3.Router', {})],
+      route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [route] }] },
+    },
+  };
+  const listener = {
+    ...{ name: 'clients', address: address(port), tcp_backlog_size: 4096 },
+    filter_chains: [{ filters: [manager] }],
+  };
+  return {
+    static_resources: { listeners: [listener], clusters: [cluster('backend', backendPort), ...clusters] },
+  };
+}
+
+function address(port: number): object {
+  return { socket_address: { address: '127.0.0.1', port_value: port } };
+}
+
+function cluster(name: string, port: number): object {
+  return {
     ...{ name, type: 'STATIC', connect_timeout: '5s' },
     load_assignment: {
       cluster_name: name,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: address(number) } }] }],
-    },
-  });
-  const filter = (name: string, type: string, config: object) => ({
-    name: `envoy.filters.http.${name}`,
-    typed_config: { '@type': `${TYPES}.filters.http.${type}`, ...config },
-  });
-  const filters = [
-    filter('api_key_auth', 'api_key_auth.v3.ApiKeyAuth', {
-      credentials: keys.map(({ secret, id }) => ({ key: secret, client: id })),
-      key_sources: [{ header: 'Authorization' }],
-      forwarding: { header: KEY_ID, hide_credentials: false },
-    }),
-    filter('ratelimit', 'ratelimit.v3.RateLimit', {
-      ...{ domain: DOMAIN, timeout: DECISION_TIMEOUT, failure_mode_deny: true },
-      enable_x_ratelimit_headers: 'DRAFT_VERSION_03',
-      rate_limit_service: {
-        transport_api_version: 'V3',
-        grpc_service: { envoy_grpc: { cluster_name: 'ratelimit' } },
-      },
-    }),
-    filter('router', 'router.v3.Router', {}),
-  ];
-  const route = {
-    match: { prefix: '/' },
-    route: {
-      cluster: 'backend',
-      rate_limits: [{ actions: [{ request_headers: { header_name: KEY_ID, descriptor_key: 'key' } }] }],
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: address(port) } }] }],
     },
   };
+}
+
+function filter(name: string, type: string, config: object): object {
   return {
-    static_resources: {
-      listeners: [
-        {
-          name: 'clients',
-          address: address(port),
-          tcp_backlog_size: 4096,
-          filter_chains: [
-            {
-              filters: [
-                {
-                  name: 'envoy.filters.network.http_connection_manager',
-                  typed_config: {
-                    '@type': `${TYPES}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
-                    stat_prefix: 'clients',
-                    use_remote_address: true,
-                    http_filters: filters,
-                    route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [route] }] },
-                  },
-                },
-              ],
-            },
-          ],
-        },
-      ],
-      clusters: [
-        cluster('backend', backendPort),
-        {
-          ...cluster('ratelimit', grpcPort),
-          typed_extension_protocol_options: {
-            'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
-              '@type': `${TYPES}.upstreams.http.v3.HttpProtocolOptions`,
-              explicit_http_config: { http2_protocol_options: {} },
-            },
-          },
-        },
-      ],
-    },
+    name: `envoy.filters.http.${name}`,
+    typed_config: { '@type': `${TYPES}.filters.http.${type}`, ...config },
   };
 }

@@ -115,8 +115,7 @@ export async function startTollgate(world: TollgateWorld): Promise<TollgateCandi
     authorizePort: authorizePort || null,
     pids: child.pids,
     output: child.output,
-    redisDatabase: world.redisDatabase,
-    countKey: (id) => `tg:{${id}}:window:main:86400000`,
+    counts: { redisDatabase: world.redisDatabase, countKey: (id) => `tg:{${id}}:window:main:86400000` },
     stop: child.stop,
   };
 }

@@ -6,6 +6,7 @@ import type { Candidate } from './candidate.ts';
 import type { Cores } from './cores.ts';
 import { startEnvoy } from './envoy.ts';
 import { type BenchKeys, makeKeys } from './keys.ts';
+import { plainGateways } from './plain-gateways.ts';
 import type { Programs } from './programs.ts';
 import { startSurroundings } from './surroundings.ts';
 import {
@@ -77,6 +78,7 @@ export async function startWorld(
       () => startNginxLua(yardsticks),
       () => startExpress(yardsticks),
       ...(envoy === undefined ? [] : [() => startEnvoy(yardsticks, envoy)]),
+      ...plainGateways(yardsticks),
     ];
     for (const start of starts) {
       const candidate = await start();

@@ -42,8 +42,7 @@ export async function startNginxLua(world: YardstickWorld): Promise<Candidate> {
     name: 'nginx-lua',
     port,
     pids: process.pids,
-    redisDatabase: 0,
-    countKey: (id) => `bench-nginx:${id}`,
+    counts: { redisDatabase: 0, countKey: (id) => `bench-nginx:${id}` },
     stop: process.stop,
   };
 }
@@ -70,31 +69,13 @@ export async function startExpress(world: YardstickWorld): Promise<Candidate> {
     name: 'express',
     port,
     pids: () => child.pids(),
-    redisDatabase: 0,
-    countKey: (id) => `bench-express:${id}`,
+    counts: { redisDatabase: 0, countKey: (id) => `bench-express:${id}` },
     restart: async () => {
       await child.stop();
       child = await start();
     },
     stop: () => child.stop(),
   };
-}
-
-/** A relay of Node's own server and the given client, which does nothing but forward. */
-export async function startRelay(
-  { programs, backendPort }: Pick<YardstickWorld, 'programs' | 'backendPort'>,
-  client: 'node:http' | 'undici',
-): Promise<Pick<Candidate, 'port' | 'pids' | 'stop'>> {
-  const port = await freePort();
-  const source = join(SOURCES, 'relay/relay.ts');
-  const child = startPinned({
-    taskset: programs.taskset,
-    cores: String(CANDIDATE_CORE),
-    command: [process.execPath, '--v8-pool-size=1', source, String(port), String(backendPort), client],
-    environment: { NODE_ENV: 'production' },
-  });
-  await untilListening(port, child);
-  return { port, pids: child.pids, stop: child.stop };
 }
 
 function configuration(port: number, keys: string, { backendPort, redisPort }: YardstickWorld): string {

@@ -1,0 +1,120 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { freePort } from '../../support/free-port.ts';
+import { NGINX_HTTP, nginxBasics } from './backend.ts';
+import { type Candidate, type CandidateName, keysFile } from './candidate.ts';
+import { proxyCommand, proxyConfiguration } from './envoy.ts';
+import { CANDIDATE_CORE, startPinned, untilListening } from './pinned-process.ts';
+import type { YardstickWorld } from './yardsticks.ts';
+
+/** Programs that do less than a gateway with exact shared limits: what forwarding costs by itself. Each is started by a call. */
+export function plainGateways(world: YardstickWorld): readonly (() => Promise<Candidate>)[] {
+  return [
+    async () => ({ ...(await startRelay(world, 'undici')), name: 'relay' }),
+    () => startNginx(world),
+    () => startHaproxy(world),
+    () => startEnvoy(world),
+  ];
+}
+
+/** A relay of Node's own server and the given client. */
+export async function startRelay(
+  { programs, backendPort }: Pick<YardstickWorld, 'programs' | 'backendPort'>,
+  client: 'node:http' | 'undici',
+): Promise<Pick<Candidate, 'port' | 'pids' | 'stop'>> {
+  const port = await freePort();
+  const source = resolve(import.meta.dirname, '../yardsticks/relay/relay.ts');
+  const child = startPinned({
+    taskset: programs.taskset,
+    cores: String(CANDIDATE_CORE),
+    command: [process.execPath, '--v8-pool-size=1', source, String(port), String(backendPort), client],
+    environment: { NODE_ENV: 'production' },
+  });
+  await untilListening(port, child);
+  return { port, pids: child.pids, stop: child.stop };
+}
+
+async function startNginx(world: YardstickWorld): Promise<Candidate> {
+  const [port, directory] = await place(world, 'nginx-plain');
+  const file = join(directory, 'nginx.conf');
+  await writeFile(
+    file,
+    `${nginxBasics()}
+http {
+  ${NGINX_HTTP}
+  upstream backend { server 127.0.0.1:${world.backendPort}; keepalive 256; keepalive_requests 1000000000; keepalive_timeout 300s; }
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location / {
+      proxy_pass http://backend;
+      proxy_http_version 1.1;
+      proxy_set_header Connection '';
+      proxy_set_header X-Forwarded-For $remote_addr;
+      proxy_buffers 16 8k;
+    }
+  }
+}
+`,
+  );
+  const { nginx } = world.programs;
+  return start(world, 'nginx-plain', port, [nginx, '-p', directory, '-e', 'error.log', '-c', file]);
+}
+
+/** With one thread. Its keys are a file, and its counts a stick table of this one process, for a day. */
+async function startHaproxy(world: YardstickWorld): Promise<Candidate> {
+  const [port, directory] = await place(world, 'haproxy');
+  const limits = join(directory, 'limits');
+  await writeFile(limits, keysFile(world.keys).replaceAll(/^(\S+) \S+ /gm, '$1 '));
+  const file = join(directory, 'haproxy.cfg');
+  await writeFile(
+    file,
+    `global
+  nbthread 1
+  maxconn 4096
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 300s
+  timeout server 300s
+frontend clients
+  bind 127.0.0.1:${port} backlog 4096
+  stick-table type string len 64 size 100k expire 1d store http_req_cnt
+  http-request set-var(txn.secret) req.hdr(authorization),word(2,' ')
+  http-request set-var(txn.limit) var(txn.secret),map_str_int(${limits})
+  http-request deny deny_status 401 unless { var(txn.limit) -m found }
+  http-request track-sc0 var(txn.secret)
+  http-request deny deny_status 429 if { sc_http_req_cnt(0),sub(txn.limit) gt 0 }
+  http-request set-header x-api-key %[var(txn.secret)]
+  default_backend backend
+backend backend
+  http-reuse always
+  server one 127.0.0.1:${world.backendPort}
+`,
+  );
+  return start(world, 'haproxy', port, [world.programs.haproxy, '-db', '-f', file]);
+}
+
+/** With one worker. */
+async function startEnvoy(world: YardstickWorld): Promise<Candidate> {
+  const [port, directory] = await place(world, 'envoy-plain');
+  const file = join(directory, 'envoy.json');
+  await writeFile(file, JSON.stringify(proxyConfiguration(port, world.backendPort)));
+  return start(world, 'envoy-plain', port, proxyCommand(world.programs.envoy, file));
+}
+
+async function place({ directory }: YardstickWorld, name: CandidateName): Promise<[number, string]> {
+  const own = join(directory, name);
+  await mkdir(own, { recursive: true });
+  return [await freePort(), own];
+}
+
+async function start(
+  { programs }: YardstickWorld,
+  name: CandidateName,
+  port: number,
+  command: readonly string[],
+): Promise<Candidate> {
+  const child = startPinned({ taskset: programs.taskset, cores: String(CANDIDATE_CORE), command });
+  await untilListening(port, child);
+  return { name, port, pids: child.pids, stop: child.stop };
+}
