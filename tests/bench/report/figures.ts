@@ -26,8 +26,6 @@ export const FIGURES: Readonly<Record<string, (result: BenchResult) => string>> 
   'redis-us-one-connection': (result) => rangeText(result, 'one-connection', 'redisCpuUs'),
   'nginx-redis-us-one-connection': (result) =>
     decimal(medianOf(caseOf(result, 'one-connection'), 'nginx-lua', 'redisCpuUs'), 0),
-  'nginx-redis-us-many-keys': (result) =>
-    decimal(medianOf(caseOf(result, 'many-keys'), 'nginx-lua', 'redisCpuUs'), 0),
 };
 
 /** The page with each figure as the result has it. Throws for a marker that is no figure, and for a figure that was not measured. */
