@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
+import { requireDocumented } from '../support/documented-responses.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN, type RunningGateway, startGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
@@ -29,12 +30,11 @@ async function ask(
 ): Promise<SelfResponse> {
   const headers = { ...(secret !== undefined && { authorization: `Bearer ${secret}` }), ...init.headers };
   const response = await fetch(`${fleet.replicas[replica]?.url}${path}`, { ...init, headers });
-  const body = await response.text();
-  return {
-    status: response.status,
-    headers: response.headers,
-    body: body.startsWith('{') ? JSON.parse(body) : body,
-  };
+  const received = await response.text();
+  const body = received.startsWith('{') ? JSON.parse(received) : received;
+  const [type = ''] = response.headers.get('content-type')?.split(';') ?? [];
+  requireDocumented(init.method ?? 'GET', path, { status: response.status, type, body });
+  return { status: response.status, headers: response.headers, body };
 }
 
 /** The same, as soon as the key may ask again. */

@@ -8,6 +8,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
 import type { Managed } from '../support/admin.ts';
+import { requireDocumented } from '../support/documented-responses.ts';
 import { EVENT_SCHEMAS } from '../support/event-schemas.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
@@ -39,7 +40,11 @@ async function ask(
   const url = `${fleet.replicas[replica]?.url}/tollgate/self/handover/${action}`;
   const init = { method: 'POST', headers: { 'content-type': 'application/json', ...headers } };
   const response = await fetch(url, { ...init, body: JSON.stringify({ token }) });
-  return { status: response.status, headers: response.headers, body: await response.json() };
+  const body = await response.json();
+  const { status, headers: received } = response;
+  const [type = ''] = received.get('content-type')?.split(';') ?? [];
+  requireDocumented('POST', new URL(url).pathname, { status, type, body });
+  return { status, headers: received, body };
 }
 
 async function makeLink(keyId: string, body: object = { ttlSeconds: 3600 }): Promise<Managed> {

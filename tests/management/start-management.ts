@@ -13,6 +13,7 @@ import { SELF_SERVICE_PATH } from '../../src/paths/path-matcher.ts';
 import type { PublicServer } from '../../src/server/public-server.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import type { KeyUsage, UsageReader } from '../../src/usage/usage-counts.ts';
+import { requireDocumented } from '../support/documented-responses.ts';
 import { InProcessGateway, type TestSettings } from '../support/in-process-gateway.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createPostgresRecords } from '../support/records.ts';
@@ -189,7 +190,10 @@ interface Sender extends Pick<TestManagement, 'bare' | 'sendAs'> {
 async function senderTo(app: TestManagement['app']): Promise<Sender> {
   const server = createServer(app).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const bare: Sender['bare'] = (method, path) => supertest(server)[method](path);
+  const bare: Sender['bare'] = (method, path) =>
+    supertest(server)
+      [method](path)
+      .expect((response) => requireDocumented(method, path, response));
   return {
     bare,
     sendAs(secret, method, path, body) {

@@ -67,16 +67,25 @@ const FIELD_FAULTS = {
   description: 'Each field that breaks its rule; only with the codes invalid_body and pattern_not_canonical.',
 };
 
-/** Further fields of an error, besides its sentence and its code. */
+const IMPORT_FAILURES = {
+  ...listOf({
+    ...objectOf({ index: COUNT, code: { type: 'string', enum: ['secret_taken', 'plan_not_found'] } }),
+    title: 'ImportFailure',
+  }),
+  description: 'The keys that keep an import from being made, by their index in the request.',
+};
+
 const GONE_FOR = 'Only with the code handover_gone.';
 
+/** Further fields of an error, besides its sentence and its code. */
 const DETAILS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, object>>>>> = {
   invalid_body: { errors: FIELD_FAULTS },
   pattern_not_canonical: { errors: FIELD_FAULTS },
   plan_in_use: { boundKeys: { ...COUNT, description: 'Only with the code plan_in_use.' } },
   missing_scope: { requiredScope: { ...TEXT, description: 'Only with the code missing_scope.' } },
   managed_elsewhere: { conflicts: CONFLICTS },
-  secret_taken: { conflicts: CONFLICTS },
+  secret_taken: { conflicts: CONFLICTS, results: IMPORT_FAILURES },
+  plan_not_found: { results: IMPORT_FAILURES },
   count_mismatch: { count: { ...COUNT, description: 'Only with the code count_mismatch.' } },
   digest_mismatch: {
     digest: { ...TEXT, description: 'Of the changes as they are now; only with the code digest_mismatch.' },
@@ -84,6 +93,12 @@ const DETAILS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, object
   handover_gone: {
     state: { type: 'string', enum: HANDOVER_STATES, description: GONE_FOR },
     usedAt: { ...orNull(INSTANT), description: GONE_FOR },
+  },
+  webhook_url_not_allowed: {
+    rule: {
+      ...TEXT,
+      description: 'The rule that the address breaks; only with the code webhook_url_not_allowed.',
+    },
   },
   range_too_large: {
     largestRange: {
