@@ -7,7 +7,7 @@ import { decodeUtf8 } from '../platform/text/utf8.ts';
 import { InvalidYaml, parseYaml } from '../platform/text/yaml.ts';
 import { faultsInFile, InvalidConfiguration } from './invalid-configuration.ts';
 
-/** Reads a configuration from a file. Throws `InvalidConfiguration`, also if the file can't be read. */
+/** Reads a configuration from a file, which `management/configuration/` validates. Throws `InvalidConfiguration`, also if the file can't be read. */
 export async function readConfigurationFile(path: string, pathCase: PathCase): Promise<DesiredState> {
   const bytes = await readFile(path).catch((error: unknown) => {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';

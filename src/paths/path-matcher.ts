@@ -1,6 +1,6 @@
 // The room `paths`: paths of requests, which of them are reserved, and the patterns that match them.
 // In: a path as the client wrote it, and the patterns of plans.
-// Out: whether they match in any reading of the path, and whether the path belongs to the gateway.
+// Out: whether they match in any reading of the path, and whether the path belongs to the gateway. `path-readings.ts` normalises paths.
 
 import { ANY_SEGMENT, methodsFault, type PathPattern, parsePathPattern } from './path-pattern.ts';
 import type { PathCase } from './path-readings.ts';

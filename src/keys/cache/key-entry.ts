@@ -5,7 +5,7 @@ export class KeyEntry {
   readonly snapshot: KeySnapshot;
   /** Which of the key's secrets it is for. */
   readonly secretVersion: number;
-  /** Until when the secret is valid if it is the key's previous one; null for the present one. Milliseconds since 1970. */
+  /** When the grace of the secret ends if it is the key's previous one, see `keyFault`; null for the present one. Milliseconds since 1970. */
   readonly previousUntilMs: number | null;
   /** SHA-256 of the secret in base64, by which the cache finds the entry. */
   readonly digest: string;
