@@ -12,8 +12,6 @@ export interface BackendOptions {
   readonly connectTimeoutMs: number;
   /** Idle timeout within a response body. Milliseconds. */
   readonly bodyIdleMs: number;
-  /** CA certificates for the backend's certificate, in place of those that Node trusts. PEM. */
-  readonly ca?: string;
   /** Called with what a request's error callback threw. Must not throw. */
   readonly onFault?: (error: unknown) => void;
 }
@@ -30,8 +28,8 @@ export class BackendConnector {
   /** Sockets opened since the start. */
   opened = 0;
 
-  constructor({ url, connectTimeoutMs, ca }: BackendOptions) {
-    this.#options = { allowH2: false, timeout: connectTimeoutMs, ...(ca === undefined ? {} : { ca }) };
+  constructor({ url, connectTimeoutMs }: BackendOptions) {
+    this.#options = { allowH2: false, timeout: connectTimeoutMs };
     this.#connect = buildConnector(this.#options);
     this.#target = {
       protocol: url.protocol,

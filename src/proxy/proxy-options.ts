@@ -27,8 +27,6 @@ const BACKEND_TIMEOUTS = Object.freeze({
 export interface ProxyOptions extends BodyRateOptions {
   /** Null: requests are only decided, and none is forwarded. */
   readonly backendUrl: URL | null;
-  /** CA certificates for the backend's certificate, in place of those that Node trusts. PEM. */
-  readonly backendCa?: string;
   /** Timeout of the response head, counted from the request's start. Milliseconds. */
   readonly backendTimeoutMs: number;
   /** Most requests that are with the backend at a time. */
@@ -87,18 +85,11 @@ const NO_BACKEND = new URL('http://backend.invalid');
 
 /** How connections to the backend are made. */
 export function connectionOptions(options: ProxyOptions): BackendOptions {
-  const {
-    backendUrl,
-    backendTimeoutMs,
-    backendCa,
-    bodyIdleMs = BACKEND_TIMEOUTS.bodyIdleMs,
-    onFault,
-  } = options;
+  const { backendUrl, backendTimeoutMs, bodyIdleMs = BACKEND_TIMEOUTS.bodyIdleMs, onFault } = options;
   return {
     url: backendUrl ?? NO_BACKEND,
     connectTimeoutMs: Math.min(BACKEND_TIMEOUTS.connectMs, backendTimeoutMs),
     bodyIdleMs,
     onFault,
-    ...(backendCa !== undefined && { ca: backendCa }),
   };
 }

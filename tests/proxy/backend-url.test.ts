@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { TestGateway } from './support/gateway.ts';
-import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY } from './support/localhost-certificate.ts';
+import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY, trustLocalhost } from './support/localhost-certificate.ts';
 import { RawBackend } from './support/raw-backend.ts';
 import { RawPeer } from './support/raw-peer.ts';
 
@@ -37,8 +37,10 @@ describe('a backend with TLS', () => {
   let peers: RawPeer[];
   let names: (string | false | null)[];
   let gateway: TestGateway;
+  let distrust: () => void;
 
   beforeEach(async () => {
+    distrust = trustLocalhost();
     peers = [];
     names = [];
     server = createServer({
@@ -63,6 +65,7 @@ describe('a backend with TLS', () => {
     await once(server, 'listening');
   });
   afterEach(async () => {
+    distrust();
     await gateway.stop();
     for (const peer of peers) peer.destroy();
     server.close();
@@ -71,7 +74,7 @@ describe('a backend with TLS', () => {
   const url = (name: string): string => `https://${name}:${(server.address() as AddressInfo).port}`;
 
   it('is asked by its own name, in HTTP/1.1, on connections that are used again', async () => {
-    gateway = await TestGateway.start(url('localhost'), { backendCa: LOCALHOST_CERTIFICATE });
+    gateway = await TestGateway.start(url('localhost'));
     const client = await gateway.connect();
     for (let i = 2; i <= 4; i += 1) {
       client.send(gateway.head('GET /'));
@@ -83,7 +86,7 @@ describe('a backend with TLS', () => {
   });
 
   it('is upgraded too', async () => {
-    gateway = await TestGateway.start(url('localhost'), { backendCa: LOCALHOST_CERTIFICATE });
+    gateway = await TestGateway.start(url('localhost'));
     const client = await gateway.send(gateway.head('GET /', ...ASKS));
     await client.until((text) => text.endsWith('hello'));
     client.send('there');
@@ -91,11 +94,13 @@ describe('a backend with TLS', () => {
   });
 
   it('that is not trusted, or that has another name, is 502', async () => {
+    distrust();
     gateway = await TestGateway.start(url('localhost'));
     const client = await gateway.send(gateway.head('GET /'));
     expect(await client.until((text) => text.endsWith('}'))).toMatch(/^HTTP\/1\.1 502 /);
     await gateway.stop();
-    gateway = await TestGateway.start(url('127.0.0.1'), { backendCa: LOCALHOST_CERTIFICATE });
+    distrust = trustLocalhost();
+    gateway = await TestGateway.start(url('127.0.0.1'));
     const other = await gateway.send(gateway.head('GET /'));
     expect(await other.until((text) => text.endsWith('}'))).toMatch(/^HTTP\/1\.1 502 /);
     expect(peers.map(({ text }) => text).join('')).toBe('');

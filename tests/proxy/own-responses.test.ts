@@ -2,7 +2,6 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { SeededRandom } from '../chaos/seeded-random.ts';
-import { LOCALHOST_CERTIFICATE } from './support/localhost-certificate.ts';
 import { type Stage, withGateway } from './support/with-gateway.ts';
 
 const CLIENTS = 32;
@@ -30,9 +29,9 @@ interface Client {
 
 describe.each([
   ['', [1, 2], {}],
-  [' from a backend with TLS', [3], { backendCa: LOCALHOST_CERTIFICATE }],
-] as const)('many clients at once, which read fast, slowly, late or leave,', (from, seeds, settings) => {
-  const stage = withGateway({ ...settings, backendTimeoutMs: LONGER_THAN_THE_TEST_MS });
+  [' from a backend with TLS', [3], { isTls: true }],
+] as const)('many clients at once, which read fast, slowly, late or leave,', (from, seeds, backend) => {
+  const stage = withGateway({ backendTimeoutMs: LONGER_THAN_THE_TEST_MS }, backend);
 
   it.each(seeds)(`get nothing of the response to another request${from} (seed %i)`, async (seed) => {
     const random = new SeededRandom(seed);

@@ -1,7 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { SeededRandom } from '../chaos/seeded-random.ts';
-import { LOCALHOST_CERTIFICATE } from './support/localhost-certificate.ts';
 import { type Stage, withGateway } from './support/with-gateway.ts';
 
 const TUNNELS = 12;
@@ -60,9 +59,9 @@ async function tunnel({ gateway }: Stage, number: number, random: SeededRandom) 
 
 describe.each([
   ['without TLS', {}],
-  ['with TLS', { backendCa: LOCALHOST_CERTIFICATE }],
-] as const)('upgraded connections beside requests, to a backend %s,', (_how, settings) => {
-  const stage = withGateway({ ...settings, backendConnections: 8 });
+  ['with TLS', { isTls: true }],
+] as const)('upgraded connections beside requests, to a backend %s,', (_how, backend) => {
+  const stage = withGateway({ backendConnections: 8 }, backend);
 
   it('carry their own bytes both ways, and none of another one', async () => {
     const random = new SeededRandom(1);

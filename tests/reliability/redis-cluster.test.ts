@@ -3,7 +3,7 @@ import { hashSlotOf } from '../../src/storage/redis/decisions/hash-slot.ts';
 import type { OpenRedis } from '../../src/storage/redis/open-redis.ts';
 import { Admin } from '../support/admin.ts';
 import { burst, statusOf } from '../support/burst.ts';
-import { decide, newKeyId, openReplica, quota, subject } from '../support/limiter-stores.ts';
+import { decide, isReady, newKeyId, openReplica, quota, subject } from '../support/limiter-stores.ts';
 import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts';
 import { until } from '../support/until.ts';
 import { metric } from './support/probe.ts';
@@ -26,8 +26,7 @@ afterAll(() => cluster?.stop());
 async function startReplica(): Promise<OpenRedis> {
   const replica = openReplica(cluster.url, 'cluster', { timeoutMs: 5000 });
   replicas.push(replica);
-  expect(await replica.waitUntilReady(20_000)).toBe(true);
-  await until(() => replica.changes.isSubscribed);
+  await until(() => isReady(replica));
   return replica;
 }
 

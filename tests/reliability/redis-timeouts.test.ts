@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Decision } from '../../src/limiter/rate-limiter.ts';
 import type { OpenRedis } from '../../src/storage/redis/open-redis.ts';
-import { decide, newKeyId, openReplica, quota, subject } from '../support/limiter-stores.ts';
+import { decide, isReady, newKeyId, openReplica, quota, subject } from '../support/limiter-stores.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
@@ -26,7 +26,7 @@ beforeEach(async () => {
   });
   direct = new Redis(server.url);
   replica = openReplica(relay.urlOf(server.url), 'single', { timeoutMs: TIMEOUT_MS });
-  await replica.waitUntilReady(10_000);
+  await until(() => isReady(replica));
   // Nobody but decisions calls scripts then.
   await replica.replicas.stop();
 });
@@ -132,7 +132,7 @@ describe('a decision without a reply from Redis', () => {
 
   it('is followed by others over a new connection when the old one never responds', async () => {
     const impatient = openReplica(relay.urlOf(server.url), 'single', { timeoutMs: 50 });
-    await impatient.waitUntilReady(10_000);
+    await until(() => isReady(impatient));
     const kind = async () => (await decide(impatient.limiter, subject(newKeyId()))).kind;
     // A path that lost its state: packets vanish without a sign.
     relay.silence();

@@ -24,7 +24,7 @@ import { until } from './until.ts';
 /** Options of the proxied side for which there is no setting. */
 type ProxyTuning = Pick<
   ProxyOptions,
-  'backendCa' | 'backendWaiting' | 'bodyIdleMs' | 'upgradeIdleMs' | 'maxUpgrades' | 'rateWindowMs'
+  'backendWaiting' | 'bodyIdleMs' | 'upgradeIdleMs' | 'maxUpgrades' | 'rateWindowMs'
 >;
 
 /** The settings that a test may change; the others are the defaults. */

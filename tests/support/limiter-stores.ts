@@ -72,8 +72,7 @@ async function openInRedis(url: string, mode: RedisMode): Promise<LimiterStore> 
   const replicas = [openReplica(url, mode), openReplica(url, mode), openReplica(url, mode)];
   const [first] = replicas;
   if (first === undefined) throw new Error('no replica');
-  for (const replica of replicas) await replica.waitUntilReady(10_000);
-  await until(() => replicas.every((replica) => replica.changes.isSubscribed));
+  await until(() => replicas.every(isReady));
   const direct = first.usageConnection;
   return {
     limiters: replicas.map(({ limiter }) => limiter),
@@ -102,6 +101,11 @@ export function openReplica(
     { address: redisUrl(url), mode, timeoutMs },
     { log, random: systemRandom, clock: systemClock, replicaId: randomUUID() },
   );
+}
+
+/** Whether all connections of a replica are up, and every server is ready for decisions. A gateway starts without waiting for that. */
+export function isReady({ limiter, usageConnection, changes }: OpenRedis): boolean {
+  return limiter.isReady && usageConnection.status === 'ready' && changes.isSubscribed;
 }
 
 /** A key that no other test uses. */

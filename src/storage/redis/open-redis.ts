@@ -38,11 +38,6 @@ export interface OpenRedis {
   readonly partOf: (keyId: string) => number;
   /** For usage: has no automatic pipelining, fails at once without a connection, never sends a command twice. */
   readonly usageConnection: RedisConnection;
-  /**
-   * Resolves with true as soon as all connections are up and every server is ready for decisions, or with false after `timeoutMs`.
-   * A gateway does not wait: it starts without Redis too.
-   */
-  waitUntilReady(timeoutMs: number): Promise<boolean>;
   /** Rejects with `StoreUnavailable` if one of the servers that make decisions does not respond. */
   ping(): Promise<void>;
   /** Whether the server is healthy. Rejects with `StoreUnavailable`. */
@@ -54,8 +49,6 @@ export interface OpenRedis {
   /** Takes the replica off the list and ends the connections. Never rejects. */
   close(): Promise<void>;
 }
-
-const LOOK_AGAIN_MS = 5;
 
 /** Opens the connections and starts the replica's heartbeat. */
 export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform): OpenRedis {
@@ -83,8 +76,6 @@ export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform):
     counters: new RedisWindowCounters(usageConnection),
     partOf: settings.mode === 'cluster' ? hashSlotOf : () => 0,
     usageConnection,
-    waitUntilReady: (timeoutMs) =>
-      holdsWithin(timeoutMs, () => limiter.isReady && connections.every(({ status }) => status === 'ready')),
     ping: () => limiter.ping(),
     checkHealth: () => checkRedisHealth(usageConnection),
     describeServers: () => describeServers(usageConnection),
@@ -113,13 +104,4 @@ function onServerChange(decisions: RedisConnection, changed: () => void): void {
     known = now;
     changed();
   });
-}
-
-async function holdsWithin(timeoutMs: number, claim: () => boolean): Promise<boolean> {
-  const deadline = AbortSignal.timeout(timeoutMs);
-  while (!claim()) {
-    if (deadline.aborted) return false;
-    await pause(LOOK_AGAIN_MS);
-  }
-  return true;
 }

@@ -1,3 +1,5 @@
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+
 /** Made for these tests only: for the name `localhost`, signed by itself, valid for a hundred years. */
 export const LOCALHOST_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBlTCCATugAwIBAgIUaLgMr9BTZ9KUIClInJ+E3svQq+UwCgYIKoZIzj0EAwIw
@@ -19,3 +21,10 @@ AIBhs0W30GdZVkSWf8qOwCYHtgqhRANCAAR643QUibDPV58DI4wu0PAAve0aNET1
 CI0z1k85fN2w2EKa8Phd185/WPXodmEY6ZuuWecY/wXTvXPHE6l9+vX+
 -----END PRIVATE KEY-----
 `;
+
+/** From now on this process trusts it as if `NODE_EXTRA_CA_CERTS` named it. Returns what ends that. */
+export function trustLocalhost(): () => void {
+  const before = getCACertificates('default');
+  setDefaultCACertificates([...before, LOCALHOST_CERTIFICATE]);
+  return () => setDefaultCACertificates(before);
+}

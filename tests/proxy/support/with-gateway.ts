@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
 import { until } from '../../support/until.ts';
 import { type GatewaySettings, TestGateway } from './gateway.ts';
+import { trustLocalhost } from './localhost-certificate.ts';
 import { RawBackend } from './raw-backend.ts';
 
 /** The gateway and the backend of the running test. */
@@ -16,15 +17,17 @@ export const MANAGEMENT_PORTS: readonly (readonly [string, GatewaySettings])[] =
 ];
 
 /**
- * Gives every test of the calling block its own gateway and backend, with TLS where `backendCa` is given, and sees to it that none of them leaves anything behind: no
- * request at the backend, no connection, no listening port.
+ * Gives every test of the calling block its own gateway and backend, and sees to it that none of them leaves anything behind: no request at the
+ * backend, no connection, no listening port.
  */
-export function withGateway(settings: GatewaySettings = {}): Stage {
+export function withGateway(settings: GatewaySettings = {}, { isTls = false } = {}): Stage {
   const stage: { gateway?: TestGateway; backend?: RawBackend } = {};
   let before = 0;
+  let distrust: (() => void) | undefined;
   beforeEach(async () => {
     before = openHandles();
-    stage.backend = await RawBackend.start({ isTls: settings.backendCa !== undefined });
+    if (isTls) distrust = trustLocalhost();
+    stage.backend = await RawBackend.start({ isTls });
     stage.gateway = await TestGateway.start(stage.backend.url, settings);
   });
   afterEach(async () => {
@@ -33,6 +36,7 @@ export function withGateway(settings: GatewaySettings = {}): Stage {
     await gateway?.settled();
     await gateway?.stop();
     await backend?.stop();
+    distrust?.();
     await until(() => openHandles() <= before);
     expect(openHandles()).toBeLessThanOrEqual(before);
   });

@@ -10,7 +10,15 @@ import { NotCounted } from '../../../src/limiter/not-counted.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import type { OpenRedis } from '../../../src/storage/redis/open-redis.ts';
-import { decide, newKeyId, openReplica, peek, quota, subject } from '../../support/limiter-stores.ts';
+import {
+  decide,
+  isReady,
+  newKeyId,
+  openReplica,
+  peek,
+  quota,
+  subject,
+} from '../../support/limiter-stores.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { until } from '../../support/until.ts';
 
@@ -39,8 +47,7 @@ async function startReplica(
 ): Promise<OpenRedis> {
   const replica = openReplica(url, 'single', options);
   stops.push(() => replica.close());
-  await replica.waitUntilReady(10_000);
-  await until(() => replica.changes.isSubscribed);
+  await until(() => isReady(replica));
   return replica;
 }
 
@@ -107,7 +114,7 @@ describe('a replica whose Redis', () => {
     await startServer(['--port', String(server.port)]);
     await closeBreaker(guarded);
     // Counters are read over another connection than the one that closed the breaker.
-    await until(() => replica.waitUntilReady(1000));
+    await until(() => isReady(replica));
     expect(await decide(guarded.limiter, { ...asked, fresh: false })).toEqual({ kind: 'stale' });
     // Two, or one when one of them was the breaker's trial: that one was asked of Redis, and is not given back.
     const used = async () => (await peek(replica.counters, asked.keyId, quota(5, 'hour'))).used;
@@ -183,10 +190,9 @@ describe('a replica whose Redis', () => {
     await server.stop();
     const replica = openReplica(server.url);
     stops.push(() => replica.close());
-    expect(await replica.waitUntilReady(50)).toBe(false);
     expect(await decide(replica.limiter, subject(newKeyId()))).toMatchObject({ kind: 'unavailable' });
     await startServer(['--port', String(server.port)]);
-    expect(await replica.waitUntilReady(10_000)).toBe(true);
+    await until(() => isReady(replica));
     expect(await decide(replica.limiter, subject(newKeyId()))).toMatchObject({ kind: 'allowed' });
   });
 

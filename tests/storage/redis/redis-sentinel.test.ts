@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { decide, newKeyId, openReplica, subject } from '../../support/limiter-stores.ts';
+import { decide, isReady, newKeyId, openReplica, subject } from '../../support/limiter-stores.ts';
 import { startSentinel } from '../../support/redis-sentinel.ts';
 import { startRedisServer } from '../../support/redis-server.ts';
+import { until } from '../../support/until.ts';
 
 const stops: (() => Promise<void>)[] = [];
 
@@ -17,7 +18,7 @@ describe('a replica in sentinel mode', () => {
     stops.push(stop);
     const replica = openReplica(`redis://127.0.0.1:${port},127.0.0.1:${port}/orders`, 'sentinel');
     stops.push(() => replica.close());
-    expect(await replica.waitUntilReady(10_000)).toBe(true);
+    await until(() => isReady(replica));
     expect(await decide(replica.limiter, subject(newKeyId()))).toMatchObject({ kind: 'allowed' });
   });
 });

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { OpenRedis } from '../../../src/storage/redis/open-redis.ts';
 import { versionKeyName } from '../../../src/storage/redis/redis-key-names.ts';
-import { newKeyId, openReplica } from '../../support/limiter-stores.ts';
+import { isReady, newKeyId, openReplica } from '../../support/limiter-stores.ts';
 import { testRedisUrl } from '../../support/stores.ts';
+import { until } from '../../support/until.ts';
 
 describe('changes that are published later', () => {
   let redis: OpenRedis;
   beforeAll(async () => {
     redis = openReplica(testRedisUrl());
-    await redis.waitUntilReady(10_000);
+    await until(() => isReady(redis));
   });
   afterAll(() => redis.close());
 

@@ -3,8 +3,9 @@ import { Redis } from 'ioredis';
 import type { LimitSubject } from '../../../../src/limiter/rate-limiter.ts';
 import type { OpenRedis } from '../../../../src/storage/redis/open-redis.ts';
 import { windowKeyName } from '../../../../src/storage/redis/redis-key-names.ts';
-import { decide, newKeyId, openReplica, quota, subject } from '../../../support/limiter-stores.ts';
+import { decide, isReady, newKeyId, openReplica, quota, subject } from '../../../support/limiter-stores.ts';
 import { type RedisServer, startRedisServer } from '../../../support/redis-server.ts';
+import { until } from '../../../support/until.ts';
 
 describe('decisions of one event-loop turn', () => {
   let server: RedisServer;
@@ -15,7 +16,7 @@ describe('decisions of one event-loop turn', () => {
     server = await startRedisServer();
     direct = new Redis(server.url);
     replica = openReplica(server.url);
-    await replica.waitUntilReady(10_000);
+    await until(() => isReady(replica));
     await replica.replicas.stop();
   });
   afterEach(async () => {

@@ -8,7 +8,15 @@ import type { ChangeFeed } from '../../../../src/limiter/record-versions.ts';
 import { systemClock } from '../../../../src/platform/clock.ts';
 import type { OpenRedis } from '../../../../src/storage/redis/open-redis.ts';
 import { versionKeyName, windowKeyName } from '../../../../src/storage/redis/redis-key-names.ts';
-import { decide, newKeyId, openReplica, peek, quota, subject } from '../../../support/limiter-stores.ts';
+import {
+  decide,
+  isReady,
+  newKeyId,
+  openReplica,
+  peek,
+  quota,
+  subject,
+} from '../../../support/limiter-stores.ts';
 import { testRedisUrl } from '../../../support/stores.ts';
 import { until } from '../../../support/until.ts';
 
@@ -24,7 +32,7 @@ describe('the rate limiter in Redis', () => {
   beforeAll(async () => {
     replica = openReplica(testRedisUrl());
     direct = new Redis(testRedisUrl());
-    await replica.waitUntilReady(10_000);
+    await until(() => isReady(replica));
   });
   afterAll(async () => {
     direct.disconnect();
