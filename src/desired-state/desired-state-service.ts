@@ -86,7 +86,6 @@ export interface AppliedState {
 
 /** The longest time between marking keys stale in Redis and the commit: half of the time for which the mark lasts. */
 const LONGEST_WRITE_MS = 15_000;
-/** The number of deleted keys whose counters are removed together. */
 
 /**
  * Brings plans, keys and webhooks to the state that a configuration describes, all or nothing. Once the promise resolves, a change applies to the

@@ -150,7 +150,6 @@ export class LiveUsageWriter {
    */
   async #recover(write: UsageWrite, mayBeWritten: boolean): Promise<void> {
     const { history } = this.#options;
-    this.#unsettled.set(write.shard, { write, mayBeWritten });
     try {
       const isCounted = mayBeWritten && (await history.hasWrite(write.shard, write.writer, write.sequence));
       if (isCounted || !mayBeWritten) this.#noteRollback(write);
@@ -159,7 +158,7 @@ export class LiveUsageWriter {
       const previous = mayBeWritten ? write.previous : undefined;
       this.#unsettled.set(write.shard, { write: { ...write, previous }, mayBeWritten: false });
     } catch {
-      // The history is unavailable too: the next round tries again.
+      // The history is unavailable too: the write is still unsettled, and the next round tries again.
     }
   }
 

@@ -4,9 +4,11 @@ import { sql } from 'kysely';
 import type { DesiredKey, DesiredState } from '../../src/desired-state/desired-state.ts';
 import { type ApplyOptions, DesiredStateService } from '../../src/desired-state/desired-state-service.ts';
 import { DigestMismatch, StoreUnavailable } from '../../src/errors.ts';
+import { WebhookService } from '../../src/events/webhook-service.ts';
 import { keyIdMaker } from '../../src/keys/key-id.ts';
 import { SecretSealer } from '../../src/keys/secrets/stored-secret.ts';
 import type { PlanRepository } from '../../src/plans/plan-repository.ts';
+import { idMaker } from '../../src/platform/id-maker.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -14,14 +16,6 @@ import { updateKey } from '../support/one-key.ts';
 import { RecordingVersions } from '../support/recording-versions.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange } from '../support/sample-records.ts';
-
-const NO_WEBHOOKS = {
-  checkUrl: async () => {},
-  prepare: () => {
-    throw new Error('no configuration here has webhooks');
-  },
-  wake: () => {},
-};
 
 describe.each([
   ['a Postgres server', createPostgresRecords],
@@ -31,6 +25,8 @@ describe.each([
   let versions: RecordingVersions;
   let clock: ManualClock;
   let service: DesiredStateService;
+  /** How often deliveries were woken. */
+  let wakes: number;
   /** Reads in the unit of work under way, or else what is committed. */
   let plans: Pick<PlanRepository, 'find'>;
   beforeAll(async () => {
@@ -41,6 +37,8 @@ describe.each([
     const { records } = store;
     versions = new RecordingVersions();
     clock = new ManualClock(Date.UTC(2026, 0, 1));
+    wakes = 0;
+    const vault = new SecretVault([randomBytes(32)], systemRandom);
     service = new DesiredStateService({
       store: records.desiredState,
       inUnit: (work) =>
@@ -53,8 +51,16 @@ describe.each([
         }),
       committed: records.plans,
       versions,
-      webhooks: NO_WEBHOOKS,
-      sealer: new SecretSealer({ vault: new SecretVault([randomBytes(32)], systemRandom), reveal: 'always' }),
+      webhooks: new WebhookService({
+        ...{ repository: records.webhooks, vault, source: '/tollgate', random: systemRandom },
+        policy: { check: async () => {} },
+        makeId: idMaker('whk_', clock, systemRandom),
+        makeDeliveryId: idMaker('dlv_', clock, systemRandom),
+        wake: () => {
+          wakes += 1;
+        },
+      }),
+      sealer: new SecretSealer({ vault, reveal: 'always' }),
       clock,
       random: systemRandom,
       makeId: keyIdMaker(clock, systemRandom),
@@ -96,7 +102,11 @@ describe.each([
       });
       return keys.map((one) => one.key).find(({ externalId }) => externalId === `${owner}-${name}`);
     };
-    return { owner, key, plan, apply, find };
+    const webhook = {
+      ...{ externalId: `${owner}-hook`, url: 'https://example.com/', events: ['tollgate.plan.*'] },
+      ...{ onlyTags: [], description: '', enabled: true, batch: false },
+    };
+    return { owner, key, plan, webhook, apply, find };
   }
 
   it('marks each copy stale before the commit, and publishes versions after it', async () => {
@@ -116,6 +126,31 @@ describe.each([
       { step: 'retire', keys: [ids[2]], windowNames: ['main:3600000'], stored: 20 },
     ]);
     expect(versions.steps[0]?.keys).toHaveLength(3);
+  });
+
+  it('deletes a key whose plan does not exist', async () => {
+    const { key, apply, find } = newOwner();
+    await apply({ keys: [key('a')] });
+    const { id } = (await find('a')) ?? {};
+    const rename = (from: string, to: string) =>
+      sql`UPDATE plans SET id = ${to} WHERE id = ${from}`.execute(store.records.db);
+    await rename('default', 'renamed');
+    versions.steps.length = 0;
+    try {
+      await apply({}, { prune: true });
+    } finally {
+      await rename('renamed', 'default');
+    }
+    expect(await find('a')).toBeUndefined();
+    expect(versions.steps).toMatchObject([{ step: 'markStale' }, { step: 'retire', keys: [id] }]);
+  });
+
+  it('wakes deliveries where it changes a webhook', async () => {
+    const { key, webhook, apply } = newOwner();
+    await apply({ keys: [key('a')] });
+    expect(wakes).toBe(0);
+    await apply({ keys: [key('a')], webhooks: [webhook] });
+    expect(wakes).toBe(1);
   });
 
   it('exports keys of several pages, but none that shares its externalId', async () => {

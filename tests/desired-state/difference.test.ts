@@ -21,3 +21,14 @@ describe('a configuration that leaves out a plan of its owner', () => {
     expect(() => differenceWithout(SHIPPED_PLAN_ID, null)).toThrow(PlanIsDefault);
   });
 });
+
+it('a plan of the owner that is as wanted, but was left by no configuration, is noted', () => {
+  const plan = samplePlan({ managedBy: 'team' });
+  const { plans, notedPlans } = differenceBetween(
+    { plans: [plan], keys: [], webhooks: [] },
+    { plans: [{ plan, managedDigest: null }], keys: [], webhooks: [] },
+    { owner: 'team', prune: false, defaultPlanId: null },
+  );
+  expect(plans).toEqual([]);
+  expect(notedPlans).toMatchObject([{ id: plan.id }]);
+});

@@ -136,6 +136,17 @@ export const AREAS: readonly Area[] = [
     aim: MOST,
   },
   {
+    name: 'events',
+    files: ['src/events/*.ts', 'src/events/{delivery,stream}/*.ts'],
+    tests: [
+      'tests/events',
+      'tests/management/webhooks',
+      'tests/management/configured-webhooks',
+      'tests/management/event-stream',
+    ],
+    aim: MOST,
+  },
+  {
     name: 'idempotency',
     files: [
       'src/idempotency/idempotent-requests.ts',
