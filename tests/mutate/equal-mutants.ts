@@ -107,6 +107,12 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     because: 'Both listeners do nothing in the state `switched`; without them the socket holds less memory.',
   },
   {
+    file: 'src/backend/connection.ts',
+    before: "if (onread === undefined) socket.on('data', this.#onData);",
+    after: "if (true) socket.on('data', this.#onData);",
+    because: 'A socket that reads into buffers emits no `data`.',
+  },
+  {
     file: 'src/backend/response-head.ts',
     before: 'for (let i = 0; i < before.names.length; i += 1) {',
     after: 'for (let i = 0; i <= before.names.length; i += 1) {',

@@ -333,22 +333,30 @@ it('a pool that is destroyed opens no connection for those that wait', async () 
   expect([pool.connects, pool.busyCount]).toEqual([2, 0]);
 });
 
+it('a request that sends nothing on its connection leaves its place free', () => {
+  const job = new RecordingJob('one');
+  job.begin = () => {};
+  ask(job);
+  expect(pool.takenCount).toBe(0);
+});
+
 describe('a request that gets no response', () => {
   it.each([
     [
       'malformed_response',
+      '',
       (connection: { send(bytes: string): void }) => connection.send('HTTP/2 200\r\n\r\n'),
     ],
-    ['connection_lost', (connection: { end(): void }) => connection.end()],
-    ['connection_lost', (connection: { reset(): void }) => connection.reset()],
-  ] as const)('hears of %s', async (kind, act) => {
+    ['connection_lost', 'closed before the response', (connection: { end(): void }) => connection.end()],
+    ['connection_lost', 'reset before the response', (connection: { reset(): void }) => connection.reset()],
+  ] as const)('hears of %s (%s)', async (kind, message, act) => {
     const job = new RecordingJob('one');
     ask(job);
     const connection = await backend.connection();
     await connection.head();
     act(connection);
     await job.heard('onError');
-    expect(job.errors).toMatchObject([{ kind }]);
+    expect(job.errors).toMatchObject([{ kind, message: expect.stringContaining(message) }]);
     expect(pool.takenCount).toBe(0);
   });
 
