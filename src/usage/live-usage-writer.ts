@@ -36,6 +36,7 @@ export const LONGEST_RETRY_MS = 2000;
  * has been moved to the history. Milliseconds.
  */
 const REMEMBERED_MS = 12 * 3_600_000;
+const LOSS_LINE_EVERY_MS = 600_000;
 
 interface Unsettled {
   readonly write: UsageWrite;
@@ -57,6 +58,8 @@ export class LiveUsageWriter {
   #sequence = 0;
   #writesUnknown = 0;
   #rollbacks = 0;
+  #lossesLogged = 0;
+  #nextLossLineAtMs = Number.NEGATIVE_INFINITY;
   #writing: Promise<boolean> | undefined;
 
   constructor(options: LiveUsageWriterOptions) {
@@ -115,13 +118,8 @@ export class LiveUsageWriter {
     if (writes.length === 0) return true;
     const wasSettled = this.#unsettled.size === 0;
     const outcomes = await live.write(writes);
-    const rollbacks = this.#rollbacks;
     await Promise.all(writes.map((write, index) => this.#settle(write, outcomes[index] ?? 'unknown')));
-    if (this.#rollbacks > rollbacks)
-      this.#options.log.warn(
-        { shards: this.#rollbacks - rollbacks },
-        'Redis was replaced or restored to an earlier state: the usage that it lost is lost',
-      );
+    this.#logLosses();
     this.#logChange(wasSettled);
     return this.#unsettled.size === 0;
   }
@@ -167,6 +165,19 @@ export class LiveUsageWriter {
     const last = this.#acknowledged.get(shard);
     if (last !== undefined && this.#options.clock.monotonicMs() - last.atMs < REMEMBERED_MS)
       this.#rollbacks += 1;
+  }
+
+  /** At most one line in a while: a Redis that evicts keys loses some with each write. */
+  #logLosses(): void {
+    const shards = this.#rollbacks - this.#lossesLogged;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (shards === 0 || nowMs < this.#nextLossLineAtMs) return;
+    this.#lossesLogged = this.#rollbacks;
+    this.#nextLossLineAtMs = nowMs + LOSS_LINE_EVERY_MS;
+    this.#options.log.warn(
+      { shards },
+      'Redis was replaced, restored to an earlier state, or evicts keys: the usage that it lost is lost; its maxmemory-policy must be noeviction',
+    );
   }
 
   /** One line when the store becomes unavailable, one when it is back. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { StoreUnavailable } from '../../src/errors.ts';
-import { systemClock } from '../../src/platform/clock.ts';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../src/storage/embedded/in-process-live-usage.ts';
 import type { UsageWrite, WriteOutcome } from '../../src/usage/live-usage.ts';
@@ -28,7 +28,7 @@ class UnreliableLiveUsage extends InProcessLiveUsage {
   }
 }
 
-function setUp() {
+function setUp(clock: Pick<Clock, 'monotonicMs'> = systemClock) {
   const live = new UnreliableLiveUsage(systemClock, systemRandom);
   const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
   const history = { hasWrite: async () => false as boolean };
@@ -38,7 +38,7 @@ function setUp() {
     buffer,
     live,
     history,
-    clock: systemClock,
+    clock,
     log,
     random: systemRandom,
   });
@@ -151,6 +151,22 @@ describe('the usage writer', () => {
       .map((line) => JSON.parse(line) as { msg: string })
       .filter(({ msg }) => /lost/.test(msg));
     expect(lost).toEqual([{ level: 40, shards, msg: expect.stringContaining('Redis was replaced') }]);
+  });
+
+  it('says that a store loses data again and again in one line every ten minutes, with the number of shards since the last', async () => {
+    let nowMs = 0;
+    const { live, writer, record, lines } = setUp({ monotonicMs: () => nowMs });
+    record('a');
+    await writer.write();
+    live.fateOf = ({ previous }) => (previous === undefined ? 'both' : 'forgotten');
+    for (let second = 0; second <= 600; second += 1) {
+      nowMs = second * 1000;
+      record('a');
+      while (!(await writer.write()));
+    }
+    expect(writer.stats.rollbacks).toBe(601);
+    const losses = lines.map((line) => JSON.parse(line)).filter(({ msg }) => /evicts keys/.test(msg));
+    expect(losses.map(({ shards }) => shards)).toEqual([1, 600]);
   });
 
   it('says once that the store does not respond, and once that usage is written again', async () => {

@@ -30,7 +30,7 @@ export async function checkRecords(settings: Settings, platform: Platform): Prom
 
 async function lookAt(records: Records, settings: Settings, platform: Platform): Promise<readonly Finding[]> {
   await records.ping();
-  const { version, isStandby, latencyMs, clockAheadMs } = await fastest(records, platform);
+  const { version, isStandby, isReadOnly, latencyMs, clockAheadMs } = await fastest(records, platform);
   const findings = [
     latencyMs > SLOW_MS
       ? warning(
@@ -50,6 +50,14 @@ async function lookAt(records: Records, settings: Settings, platform: Platform):
         'Name the primary server in DATABASE_URL.',
       ),
     ];
+  if (isReadOnly)
+    findings.push(
+      fault(
+        'postgres',
+        'The server takes no writes: default_transaction_read_only is on. Requests are decided, but nothing can be changed, and usage waits in Redis.',
+        'Look whether its disk is full, which is why services set it; then set it to off for this user and database.',
+      ),
+    );
   const { pending } = await records.describe();
   if (pending.length > 0) return [...findings, pendingFinding(pending, settings)];
   return [
@@ -61,7 +69,13 @@ async function lookAt(records: Records, settings: Settings, platform: Platform):
 }
 
 async function fastest(records: Records, { clock }: Platform) {
-  let best = { version: '', isStandby: false, latencyMs: Number.POSITIVE_INFINITY, clockAheadMs: 0 };
+  let best = {
+    version: '',
+    isStandby: false,
+    isReadOnly: false,
+    latencyMs: Number.POSITIVE_INFINITY,
+    clockAheadMs: 0,
+  };
   for (let trip = 0; trip < ROUND_TRIPS; trip += 1) {
     const startedAtMs = clock.monotonicMs();
     const { nowMs, ...server } = await records.readServer();

@@ -70,6 +70,8 @@ interface PostgresServer {
   readonly nowMs: number;
   /** Whether it is a standby, which only replays the writes of a primary. */
   readonly isStandby: boolean;
+  /** Whether it is set to take no writes from this user in this database (`default_transaction_read_only`), as services do whose disk is full. */
+  readonly isReadOnly: boolean;
 }
 
 /** Options of every record store, on a server or embedded. */
@@ -124,11 +126,12 @@ export function recordsIn(
       return { ...states, version: rows[0]?.server_version ?? '' };
     },
     readServer: async () => {
-      const { rows } = await sql<{ version: string; now_ms: number; is_standby: boolean }>`
-        select current_setting('server_version') as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as now_ms,
-          pg_is_in_recovery() as is_standby`.execute(db);
-      const [{ version = '', now_ms: nowMs = 0, is_standby: isStandby = false } = {}] = rows;
-      return { version, nowMs, isStandby };
+      const { rows } = await sql<PostgresServer>`
+        select current_setting('server_version') as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
+          pg_is_in_recovery() as "isStandby", current_setting('default_transaction_read_only')::boolean as "isReadOnly"`.execute(
+        db,
+      );
+      return rows[0] ?? { version: '', nowMs: 0, isStandby: false, isReadOnly: false };
     },
     ping: async () => void (await sql`select 1`.execute(db)),
     close: () => db.destroy(),
