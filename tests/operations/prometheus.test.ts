@@ -1,20 +1,26 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { IPrometheusRule } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PrometheusRule';
 import { burst, statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { until } from '../support/until.ts';
+import { parseManifests } from './kustomize.ts';
 import { queriesOfRunbook } from './runbook-queries.ts';
 
+const RULE = 'k8s/components/monitoring/prometheus-rule.yaml';
 const DASHBOARD = 'k8s/components/monitoring/dashboard.json';
 /** What comes from redis_exporter, which is not there. */
 const FOREIGN = /\bredis_(memory|evicted|up|cpu|db)_?/;
 
 let fleet: Fleet;
+/** Each ends a request to /wait that the backend has. */
+const waiting: (() => void)[] = [];
 let opsUrl: string;
 let directory: string;
 let prometheus: ChildProcess;
@@ -22,9 +28,13 @@ let prometheusUrl: string;
 
 beforeAll(async () => {
   const program = await requireProgram('prometheus', 'prometheus');
-  fleet = await startFleet(1, { METRICS_PER_KEY: 'top:2', AUTHORIZE_PORT: '0' }, (req, res) =>
-    req.url === '/reset' ? req.socket.destroy() : res.end('ok'),
-  );
+  // Few connections, which two keys can have all of.
+  const settings = { METRICS_PER_KEY: 'top:2', AUTHORIZE_PORT: '0', BACKEND_CONNECTIONS: '2' };
+  fleet = await startFleet(1, settings, (req, res) => {
+    if (req.url === '/wait') waiting.push(() => res.end('ok'));
+    else if (req.url === '/reset') req.socket.destroy();
+    else res.end('ok');
+  });
   opsUrl = fleet.replicas[0]?.opsUrl ?? '';
   directory = await mkdtemp(join(tmpdir(), 'tollgate-prometheus-'));
   const port = await freePort();
@@ -112,6 +122,57 @@ describe('the metrics', () => {
     expect(await query(`tollgate_build_info{version="${version}"}`)).toEqual([1]);
   });
 });
+
+describe('the alert', () => {
+  /** Resolves once Prometheus finds that the alert's expression holds, or that it does not. Its spans are as short as the scrapes here. */
+  async function untilAlert(name: string, holds: boolean): Promise<void> {
+    const expression = (await alertExpression(name)).replaceAll(/\[\d+m\]/g, '[2s]');
+    await until(async () => (await query(expression)).length > 0 === holds);
+  }
+
+  it('TollgateBackendSaturated sees requests that wait for the backend, as the runbook says', async () => {
+    const url = fleet.replicas[0]?.url ?? '';
+    const secrets = await Promise.all(
+      ['one', 'other'].map(async (name) => (await fleet.admin.makeKey(name)).secret),
+    );
+    await untilAlert('TollgateBackendSaturated', false);
+    const sent = secrets.flatMap((secret) => [1, 2].map(() => statusOf(`${url}/wait`, secret)));
+    await untilAlert('TollgateBackendSaturated', true);
+    await until(async () =>
+      (await query('tollgate_backend_requests_in_use / tollgate_backend_connections_limit')).includes(1),
+    );
+    // The backend is fast again.
+    const done = Promise.all(sent);
+    await until(async () => {
+      for (const respond of waiting.splice(0)) respond();
+      return (await query('tollgate_backend_requests_in_use'))[0] === 0;
+    });
+    expect(await done).toEqual([200, 200, 200, 200]);
+    await untilAlert('TollgateBackendSaturated', false);
+  });
+
+  it('TollgateReplicaSaturated sees a replica that gets too little CPU time', async () => {
+    // As a limit of CPU time does it: stopped for most of each period.
+    const line = 'while kill -STOP "$0"; do sleep 0.15; kill -CONT "$0"; sleep 0.05; done';
+    const throttle = spawn('/bin/sh', ['-c', line, String(fleet.replicas[0]?.pid)]);
+    try {
+      await untilAlert('TollgateReplicaSaturated', true);
+    } finally {
+      throttle.kill('SIGKILL');
+      await once(throttle, 'exit');
+      process.kill(fleet.replicas[0]?.pid ?? Number.NaN, 'SIGCONT');
+    }
+    await untilAlert('TollgateReplicaSaturated', false);
+  });
+});
+
+/** The expression of an alert. */
+async function alertExpression(name: string): Promise<string> {
+  const { spec } = parseManifests(await readFile(RULE, 'utf8'))[0] as unknown as IPrometheusRule;
+  const rule = (spec.groups ?? []).flatMap(({ rules = [] }) => rules).find(({ alert }) => alert === name);
+  if (rule === undefined) throw new Error(`there is no alert ${name}`);
+  return String(rule.expr);
+}
 
 /** Every `expr` anywhere in a dashboard. */
 function expressionsOf(value: unknown): readonly string[] {
