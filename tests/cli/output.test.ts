@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { requireProgram } from '../support/debian-package.ts';
@@ -66,6 +67,22 @@ describe('output', () => {
     expect(ndjson.map((line) => JSON.parse(line))).toEqual(json);
     const ids = (await stage.tollgate.text(...LIST, '-o', 'id')).trim().split('\n');
     expect(ids).toEqual(json.map((key: { consumerApiKeyId: string }) => key.consumerApiKeyId));
+  });
+
+  it('as CSV has the columns that docs/cli.md lists', async () => {
+    const { id } = await stage.tollgate.json('keys', 'create', 'of columns');
+    const guide = await readFile('docs/cli.md', 'utf8');
+    const [, table = ''] = /^\| command \| columns of CSV \|\n\|.*\n((?:\|.*\n)+)/m.exec(guide) ?? [];
+    const rows = table
+      .trim()
+      .split('\n')
+      .map((row) => [...row.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text));
+    expect(rows.length).toBeGreaterThan(8);
+    for (const [command = '', ...columns] of rows) {
+      const words = command.replace('<key>', id).split(' ');
+      const [header] = (await stage.tollgate.text(...words, '-o', 'csv')).split(/\r?\n/);
+      expect([command, header]).toEqual([command, columns.join()]);
+    }
   });
 
   it.each(['json', 'yaml', 'ndjson'])('has no character as %s that controls a terminal', async (format) => {

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -12,7 +13,7 @@ let fleet: Fleet;
 const others: GatewayProcess[] = [];
 
 beforeAll(async () => {
-  fleet = await startFleet(1, {}, (req, res) => {
+  fleet = await startFleet(1, { AUTHORIZE_PORT: '0' }, (req, res) => {
     if (req.url === '/reset') req.socket.destroy();
     else if (req.url?.startsWith('/error')) res.writeHead(500).end('no');
     else res.end('four');
@@ -29,6 +30,9 @@ async function another(settings: Readonly<Record<string, string>>): Promise<Gate
   others.push(gateway);
   return gateway;
 }
+
+/** What each line of the log has. */
+const OF_EACH_LINE = ['level', 'time', 'service', 'pid', 'msg'];
 
 type Line = Readonly<Record<string, unknown>>;
 
@@ -145,7 +149,9 @@ describe('the access log', () => {
   it('has a line for a request rejected for its head, with the id of its response', async () => {
     const response = await send('/x', 'rejected-1', undefined, { via: '1.1 tollgate' });
     expect([response.status, response.headers.get('x-request-id')]).toEqual([508, 'rejected-1']);
-    expect(await lineOf(fleet.replicas[0], 'rejected-1')).toMatchObject({
+    const { level, time, service, pid, msg, ...members } = await lineOf(fleet.replicas[0], 'rejected-1');
+    expect(members).toEqual({
+      requestId: 'rejected-1',
       status: 508,
       outcome: 'invalid_request',
       errorCode: 'loop_detected',
@@ -211,6 +217,39 @@ describe('the access log', () => {
     expect(output).toContain('"path":"/a/***/b"');
     for (const text of [secret, secret.slice(5), encoded, ROOT_TOKEN, 'private'])
       expect(output).not.toContain(text);
+  });
+
+  it('has the members that docs/settings.md lists, and no others', async () => {
+    const plan = { rateLimitId: 'members', description: '', limit: 1, period: 'hour' };
+    const shadow = { limitId: 'next', limit: 1, period: 'day', mode: 'shadow' };
+    await fleet.admin.call('POST', '/rate-limit/create', { ...plan, limit: 2, additionalLimits: [shadow] });
+    const { secret } = await fleet.admin.makeKey('members', 'members');
+    const [replica] = fleet.replicas;
+    for (const requestId of ['members-1', 'members-2', 'members-3']) await send('/v1', requestId, secret);
+    await send('/reset', 'members-reset', (await fleet.admin.makeKey('reset')).secret);
+    await send('/rate-limit', 'members-managed', ROOT_TOKEN);
+    await send('/tollgate/self', 'members-self', secret);
+    await statusOf(`${replica?.authorizeUrl}/authorize/envoy/`, secret);
+    const nowhere = await freePort();
+    const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${nowhere}` };
+    const away = { REDIS_URL: `redis://127.0.0.1:${nowhere}`, REDIS_TIMEOUT_MS: '100' };
+    const traced = await startGateway({ ...fleet.environment, ...settings, ...away }, { isReady: false });
+    others.push(traced);
+    await statusOf(traced.url, secret);
+    const withoutPostgres = { DATABASE_URL: `postgres://tollgate:none@127.0.0.1:${nowhere}/tollgate` };
+    const unknowing = await startGateway({ ...fleet.environment, ...withoutPostgres }, { isReady: false });
+    others.push(unknowing);
+    await statusOf(unknowing.url, secret);
+    const ofRoute = (route: string) => linesOf(replica).some((line) => line.route === route);
+    await until(() => ['management', 'self-service', 'authorize'].every(ofRoute));
+    await until(() => linesOf(traced).length > 0 && linesOf(unknowing).length > 0);
+    await lineOf(replica, 'members-reset');
+
+    const guide = await readFile('docs/settings.md', 'utf8');
+    const [, table = ''] = /^\| field \| \|\n\|.*\n((?:\|.*\n)+)/m.exec(guide) ?? [];
+    const documented = table.split('\n').flatMap((row) => row.split(' | ')[0]?.match(/\w+(?=`)/g) ?? []);
+    const seen = new Set([replica, traced, unknowing].flatMap(linesOf).flatMap(Object.keys));
+    expect([...seen.difference(new Set(OF_EACH_LINE))].toSorted()).toEqual(documented.toSorted());
   });
 
   it('of a sample has its part of the requests, and every failure', async () => {

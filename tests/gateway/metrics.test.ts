@@ -17,7 +17,7 @@ let url: string;
 let release = (): void => {};
 
 beforeAll(async () => {
-  fleet = await startFleet(1, { METRICS_PER_KEY: 'top:1' }, (req, res) => {
+  fleet = await startFleet(1, { METRICS_PER_KEY: 'top:1', AUTHORIZE_PORT: '0' }, (req, res) => {
     if (req.headers.upgrade !== undefined) req.socket.write(SWITCHING);
     else if (req.url === '/wait') release = () => res.end('ok');
     else if (req.url === '/missing') res.writeHead(404).end();
@@ -172,6 +172,21 @@ describe('the metrics', () => {
     expect(rows.toSorted()).toEqual(exposed.toSorted());
   });
 
+  it('have the labels that docs/metrics.md lists, and no others', async () => {
+    await fleet.admin.makePlan('labelled', 9, 'hour');
+    const { secret } = await fleet.admin.makeKey('labelled', 'labelled');
+    await statusOf(url, secret);
+    await statusOf(`${fleet.replicas[0]?.authorizeUrl}/authorize/envoy/`, secret);
+    const documented = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
+    const rows = [
+      ...documented.matchAll(/^\| `(tollgate_\w+)` \| \w+ \| ([^|]*)\|(?!.*only with `OIDC_ISSUER`)/gm),
+    ].map(([, name = '', labels = '']) => [name, labels.match(/\w+/g)?.toSorted() ?? []] as const);
+    expect(rows.length).toBeGreaterThan(40);
+    const text = await scrape();
+    const exposed = rows.map(([name]) => [name, labelsOf(text, name)]);
+    expect(exposed).toEqual(rows.map(([name, labels]) => [name, [labels.join()]]));
+  });
+
   it('have outcomes that are each described in docs/metrics.md, and no others are', () => {
     expect(namesUnder('## Outcomes')).toEqual([...OUTCOMES]);
   });
@@ -184,6 +199,18 @@ describe('the metrics', () => {
     expect(new Set(namesUnder('## Decisions'))).toEqual(used);
   });
 });
+
+/** The names of the labels of a metric's samples, each combination once; those of a histogram's buckets without `le`. */
+function labelsOf(text: string, name: string): readonly string[] {
+  const samples = text.matchAll(new RegExp(`^${name}(?:_bucket|_sum|_count)?(\\{.*\\})? [^ ]+$`, 'gm'));
+  const names = [...samples].map(([, labels = '']) =>
+    [...labels.matchAll(/(\w+)="/g)]
+      .map(([, label]) => label)
+      .filter((label) => label !== 'le')
+      .toSorted(),
+  );
+  return [...new Set(names.map((each) => each.join()))];
+}
 
 /** What the tables of a section of docs/metrics.md list. */
 function namesUnder(heading: string): readonly (string | undefined)[] {

@@ -16,6 +16,35 @@ const complete = {
   REDIS_URL: 'redis://:redis-password@cache:6379',
 };
 
+const GUIDE = readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8');
+const [, FORMS_TABLE = ''] = /^\| form \| variables \|.*\n\|.*\n((?:\|.*\n)+)/m.exec(GUIDE) ?? [];
+/** The rows of the table of forms. */
+const FORMS = FORMS_TABLE.trim()
+  .split('\n')
+  .map((row) => {
+    const [variables = [], accepted = [], rejected = []] = row
+      .split(' | ')
+      .slice(1)
+      .map((cell) => [...cell.matchAll(/`([^`]*)`/g)].map(([, value = '']) => value));
+    return { variables, accepted, rejected };
+  });
+/** Settings whose row in the table of settings says what they may be. */
+const OF_OTHER_FORMS = [
+  ...['BACKEND_URL', 'ROOT_TOKEN', 'ENCRYPTION_KEY', 'DATABASE_URL', 'REDIS_URL', 'HOST', 'OPS_HOST'],
+  ...['AUTHORIZE_HOST', 'AUTHORIZE_TOKEN', 'DATA_DIR', 'DEFAULT_PLAN_ID', 'CUSTOMER_ID_HEADER', 'KEY_PREFIX'],
+  ...[
+    'SELF_SERVICE_PATH',
+    'PUBLIC_URL',
+    'PUBLIC_ADMIN_URL',
+    'PORTAL_NAME',
+    'PORTAL_LOGO_FILE',
+    'PORTAL_COLOR',
+  ],
+  ...['PORTAL_DOCS_URL', 'PORTAL_SUPPORT_URL', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'],
+  ...['OIDC_SCOPES_MAP', 'OIDC_SCOPES_CLAIM', 'OIDC_SCOPES', 'OIDC_AUDIENCE', 'CONFIG_FILE', 'CONFIG_OWNER'],
+  'EVENTS_SOURCE',
+];
+
 function faultsOf(environment: Record<string, string>): readonly string[] {
   try {
     readSettings(environment);
@@ -458,9 +487,38 @@ describe('settings', () => {
     expect(shown).toContain('"BACKEND_URL":"http://backend:3000/"');
   });
 
+  it('have the forms that docs/settings.md lists, and reject what it says they reject', () => {
+    const needed = { ...minimal, WORKERS: '', OPS_PORT: '9999' };
+    expect(FORMS.length).toBeGreaterThan(15);
+    for (const { variables, accepted, rejected } of FORMS) {
+      for (const variable of variables) {
+        const faults = (value: string) =>
+          faultsOf({
+            ...(variable === 'WORKERS' || variable === 'REDIS_MODE' ? complete : needed),
+            [variable]: value,
+          }).filter((sentence) => sentence.startsWith(`${variable}:`));
+        for (const value of accepted) expect([variable, value, faults(value)]).toEqual([variable, value, []]);
+        for (const value of rejected)
+          expect([variable, value, faults(value)]).toEqual([
+            variable,
+            value,
+            [expect.stringMatching(/^[A-Z_]+: \S+ .*[a-z]/)],
+          ]);
+      }
+    }
+  });
+
+  it('have each a form in docs/settings.md, but for texts, addresses, secrets and files', () => {
+    const formed = FORMS.flatMap(({ variables }) => variables);
+    expect(formed.concat(OF_OTHER_FORMS).toSorted()).toEqual(
+      Object.values(SETTINGS)
+        .map(({ variable }) => variable)
+        .toSorted(),
+    );
+  });
+
   it('are each described in docs/settings.md', () => {
-    const documented = readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8');
-    const rows = [...documented.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1]);
+    const rows = [...GUIDE.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1]);
     expect(rows.toSorted()).toEqual(
       Object.values(SETTINGS)
         .map((row) => row.variable)
