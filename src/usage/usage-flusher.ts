@@ -174,8 +174,9 @@ export class UsageFlusher {
       for (const batch of batches) await this.#move(batch, lease);
       lease.requireHeld();
     } catch (error) {
-      // The shard is another replica's by now, which moves what is left.
-      if (error instanceof ShardLeaseEnded) return this.#noteLost(shard, lease);
+      // The shard is another replica's by now, which moves what is left. A replica that stood still may first see that a statement took
+      // too long.
+      if (error instanceof ShardLeaseEnded || lease.overrunMs > 0) return this.#noteLost(shard, lease);
       // Noted first, because only the first failure of an outage is logged at once. If `compact` fails as well, the shard is still
       // released.
       noteFailure(error);

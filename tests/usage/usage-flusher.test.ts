@@ -311,6 +311,18 @@ describe('a flusher whose lock on a shard ends while it is at work', () => {
     expect(flusher.stats.leasesLost).toBe(1);
   });
 
+  it('counts the lock as lost also where a statement of that time has failed', async () => {
+    const { history, flusher, released } = await standStill(async () => true, 31_000);
+    const advance = history.midway;
+    history.midway = () => {
+      advance();
+      throw new StoreUnavailable('postgres', new Error('Query read timeout'));
+    };
+    expect(await flusher.flush()).toBe(true);
+    expect(released).not.toContain(shard);
+    expect(flusher.stats).toMatchObject({ leasesLost: 1, leaseOverrunMs: 1000, failures: 0 });
+  });
+
   it('goes on as long as the lock has not ended', async () => {
     const { history, flusher, released } = await standStill(async () => false, 29_999);
     expect(await flusher.flush()).toBe(true);
