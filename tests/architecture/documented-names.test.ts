@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { SETTINGS } from '../../src/settings/settings.ts';
@@ -50,6 +50,25 @@ describe('docs/architecture.md', () => {
       return !parts.test(head) || !head.split('\n').every((line) => line.startsWith('// '));
     });
     expect(without.map(([, folder, file]) => `${folder}/${file}`)).toEqual([]);
+  });
+});
+
+describe('docs/reliability.md', () => {
+  it('names a test or a command for each promise, and no test that does not exist', () => {
+    const guide = readFileSync(join(ROOT, 'docs/reliability.md'), 'utf8');
+    const tables = guide.matchAll(/^\| when \| what holds \| test \|\n\|.*\n((?:\|.*\n)+)/gm);
+    const checks = [...tables].flatMap(([, rows = '']) =>
+      rows
+        .trimEnd()
+        .split('\n')
+        .map((row) =>
+          [...(row.split(' | ').at(-1) ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+        ),
+    );
+    expect(checks.length).toBeGreaterThan(60);
+    expect(checks.filter((names) => names.length === 0)).toEqual([]);
+    const tests = checks.flat().filter((name) => !name.startsWith('npm run '));
+    expect(tests.filter((name) => !existsSync(join(ROOT, `tests/${name}.test.ts`)))).toEqual([]);
   });
 });
 

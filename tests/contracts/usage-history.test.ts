@@ -362,6 +362,27 @@ describe.each([
     await own.remove();
   });
 
+  it('knows the last write of a writer for seven days', async () => {
+    const own = await create();
+    const { db } = own.records;
+    const kept = new PostgresUsageHistory(db);
+    await kept.apply({
+      ...batchOf(),
+      writers: new Map([
+        ['six', 5],
+        ['eight', 5],
+      ]),
+    });
+    await sql`UPDATE usage_writers
+      SET moved_at = now() - CASE writer WHEN 'six' THEN interval '6 days' ELSE interval '8 days' END`.execute(
+      db,
+    );
+    const nowMs = Date.now();
+    await kept.prune({ nowMs, hoursSinceMs: nowMs, daysSinceMs: nowMs });
+    expect([await kept.hasWrite(7, 'six', 5), await kept.hasWrite(7, 'eight', 5)]).toEqual([true, false]);
+    await own.remove();
+  });
+
   it('takes the same batches from many at once, and counts them once', async () => {
     const keyIds = await Promise.all(Array.from({ length: 30 }, newKey));
     const shuffled = () => keyIds.toSorted(() => Math.random() - 0.5);
