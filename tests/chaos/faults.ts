@@ -1,7 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { makeUsageEvents } from '../events/support/usage-oracle.ts';
+import type { RedisCluster } from '../support/redis-cluster.ts';
 import type { BackendMood } from './chaos-backend.ts';
 import type { ChaosReplica } from './chaos-replica.ts';
+import type { DurableRedis } from './durable-redis.ts';
 import type { ReceiverMood } from './events/chaos-receiver.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { World } from './world.ts';
@@ -24,19 +26,27 @@ interface Blow extends Pick<Fault, 'name' | 'strike' | 'mend'> {
 
 const LONGEST_MS = 4000;
 const LONGEST_STALL_MS = 1500;
+/** Clients ask again where a slot's names are on two servers: for less than `REDIS_TIMEOUT_MS`. */
+const LONGEST_HALFWAY_MS = 500;
 
-/** What happens to the stores: one blow after the other. */
-const STORE_BLOWS: readonly Blow[] = [
-  onRedis(
-    'kill Redis',
-    (redis) => redis.kill(),
-    (redis) => redis.restart(),
-  ),
-  onRedis(
-    'pause Redis',
-    async (redis) => redis.pause(),
-    async (redis) => redis.resume(),
-  ),
+/** What happens to Redis. */
+function redisBlows(redis: DurableRedis): readonly Blow[] {
+  return [
+    onRedis(
+      'kill Redis',
+      () => redis.kill(),
+      () => redis.restart(),
+    ),
+    onRedis(
+      'pause Redis',
+      async () => redis.pause(),
+      async () => redis.resume(),
+    ),
+  ];
+}
+
+/** What happens to Postgres. */
+const POSTGRES_BLOWS: readonly Blow[] = [
   onPostgres(
     'stop Postgres',
     ({ postgres }) => postgres.halt(),
@@ -57,9 +67,38 @@ const STORE_BLOWS: readonly Blow[] = [
 /** What happens to the backend at the same time. */
 const BACKEND_BLOWS: readonly Blow[] = (['rejecting', 'hanging', 'truncating'] as const).map(onBackend);
 
-/** The faults of one lane, without end: the same for the same seed. */
-export function* storeFaults(random: SeededRandom): Generator<Fault> {
-  while (true) yield fault(random, random.pick(STORE_BLOWS));
+/** The faults of one lane, without end: the same for the same seed. One blow to the stores after the other. */
+export function* storeFaults(random: SeededRandom, redis: DurableRedis): Generator<Fault> {
+  const blows = [...redisBlows(redis), ...POSTGRES_BLOWS];
+  while (true) yield fault(random, random.pick(blows));
+}
+
+/**
+ * Slots that move from one primary to another. No trouble of Redis: a request may wait for a moment, but needs no other explanation. Each
+ * move stops halfway, so that some of a slot's names are on either server.
+ */
+export function* slotMoves(
+  random: SeededRandom,
+  { primaries, moveSlot }: RedisCluster,
+  slots: readonly number[],
+): Generator<Fault> {
+  while (true) {
+    const [slot, to] = [random.pick(slots), random.pick(primaries)];
+    const halfway = Promise.withResolvers<void>();
+    let moving: Promise<void> | undefined;
+    yield {
+      name: `move slot ${slot}`,
+      lastsMs: random.between(0, LONGEST_HALFWAY_MS),
+      pauseMs: random.between(0, LONGEST_HALFWAY_MS),
+      strike: async () => {
+        moving = moveSlot(slot, to, halfway.promise);
+      },
+      mend: async () => {
+        halfway.resolve();
+        await moving;
+      },
+    };
+  }
 }
 
 /** The faults of the other lane: replicas, of which the number of workers is given, and the backend. */
@@ -113,19 +152,15 @@ function fault(random: SeededRandom, blow: Blow): Fault {
   return { ...blow, lastsMs: random.between(200, longestMs), pauseMs: random.between(500, 6000) };
 }
 
-function onRedis(
-  name: string,
-  strike: (redis: World['redis']) => Promise<void>,
-  mend: (redis: World['redis']) => Promise<void>,
-): Blow {
+function onRedis(name: string, strike: () => Promise<void>, mend: () => Promise<void>): Blow {
   return {
     name,
-    strike: ({ redis, troubles }) => {
+    strike: ({ troubles }) => {
       troubles.redis.begin();
-      return strike(redis);
+      return strike();
     },
-    mend: async ({ redis, troubles }) => {
-      await mend(redis);
+    mend: async ({ troubles }) => {
+      await mend();
       troubles.redis.end();
     },
   };

@@ -1,10 +1,14 @@
 import { Agent } from 'node:http';
+import { hashSlotOf } from '../../src/storage/redis/decisions/hash-slot.ts';
+import { shardOf } from '../../src/usage/shards.ts';
+import { startRedisCluster } from '../support/redis-cluster.ts';
 import { positiveNumber, scriptCommand, wholeNumber } from '../support/script-command.ts';
 import { until } from '../support/until.ts';
 import { runFairness } from './attacks/fairness.ts';
+import { DurableRedis } from './durable-redis.ts';
 import { startChanges } from './events/changes-of-keys.ts';
 import { wrongEvents } from './events/judge-events.ts';
-import { eventFaults, type Fault, runLane, storeFaults, trafficFaults } from './faults.ts';
+import { eventFaults, type Fault, runLane, slotMoves, storeFaults, trafficFaults } from './faults.ts';
 import { type Attempt, attempt, startLoad } from './load.ts';
 import { startPair } from './lost-writes/pair.ts';
 import { runLostWrites } from './lost-writes/round.ts';
@@ -15,6 +19,7 @@ import { type ChaosKey, isReady, makeKeys, startWorld, type World } from './worl
 
 /** Longest time until the next verdict: what the clients saw is kept in memory until then. Minutes. */
 const ROUND_MINUTES = 5;
+const RESHARDING_MINUTES = 0.5;
 const REPLICAS = 3;
 /** Milliseconds. */
 const STALL_MS = 1000;
@@ -24,7 +29,7 @@ const FAIRNESS_MS = 8000;
 const script = scriptCommand(
   'chaos',
   `First half a minute of attacks on a replica that others use, then faults from a seeded list under load. Every few minutes all is mended, and what was promised and not held is reported. Keys are changed all the time, and a receiver hears of it.
-In the first half of the time Redis keeps what it has acknowledged; in the second it loses writes, while keys are changed. Ends with 0 when everything held.`,
+In the first half of the time Redis keeps what it has acknowledged; then slots of a cluster move for half a minute; in the second half Redis loses writes, while keys are changed. Ends with 0 when everything held.`,
 )
   .argument('[minutes]', 'how long, at most a day', positiveNumber(24 * 60), 2)
   .argument('[seed]', 'of the list; a random one by default', wholeNumber())
@@ -43,6 +48,7 @@ const [storeSeed, trafficSeed, fragileSeed] = [1, 2, 3].map(() => random.between
 ];
 const workers = Array.from({ length: REPLICAS }, () => workersOfAll ?? random.between(1, 2));
 const eventSeed = random.between(0, 2 ** 31);
+const slotSeed = random.between(0, 2 ** 31);
 /** What has been started and not stopped. */
 const running: (() => Promise<unknown>)[] = [];
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -54,6 +60,7 @@ try {
   faults.push(
     ...(await runAttacked()),
     ...(await runDurable(minutes / 2)),
+    ...(await runResharded()),
     ...(await runFragile(minutes / 2)),
   );
 } finally {
@@ -76,18 +83,36 @@ async function runAttacked(): Promise<readonly string[]> {
 
 /** Every fault but those that make Redis lose what it has acknowledged: limits and statistics are exact. */
 async function runDurable(minutes: number): Promise<readonly string[]> {
-  const world = await startWorld(workers);
+  const redis = await DurableRedis.start();
+  running.push(() => redis.stop());
+  const world = await startWorld(workers, { REDIS_URL: redis.url });
   running.push(() => world.stop());
   watchOwnStalls(world);
   const lanes = [
-    storeFaults(new SeededRandom(storeSeed)),
+    storeFaults(new SeededRandom(storeSeed), redis),
     trafficFaults(new SeededRandom(trafficSeed), workers),
     eventFaults(new SeededRandom(eventSeed)),
   ];
   const faults: string[] = [];
   for (let left = minutes; left > 0; left -= ROUND_MINUTES) {
-    faults.push(...(await runRound(world, lanes, Math.min(left, ROUND_MINUTES))));
+    const roundMinutes = Math.min(left, ROUND_MINUTES);
+    faults.push(...(await runRound(world, { keys: await makeKeys(world), lanes, roundMinutes })));
   }
+  await stopAll();
+  return faults;
+}
+
+/** Slots of a cluster move under load, those of the keys and of their usage: limits and statistics are exact, and no request fails. */
+async function runResharded(): Promise<readonly string[]> {
+  const cluster = await startRedisCluster(3);
+  running.push(() => cluster.stop());
+  const world = await startWorld(workers, { REDIS_URL: cluster.url, REDIS_MODE: 'cluster' });
+  running.push(() => world.stop());
+  watchOwnStalls(world);
+  const keys = await makeKeys(world);
+  const slots = keys.flatMap(({ id }) => [hashSlotOf(id), hashSlotOf(`usage-${shardOf(id)}`)]);
+  const lanes = [slotMoves(new SeededRandom(slotSeed), cluster, slots)];
+  const faults = await runRound(world, { keys, lanes, roundMinutes: RESHARDING_MINUTES });
   await stopAll();
   return faults;
 }
@@ -111,12 +136,13 @@ async function runFragile(minutes: number): Promise<readonly string[]> {
   return faults;
 }
 
-async function runRound(
-  world: World,
-  lanes: readonly Iterator<Fault>[],
-  roundMinutes: number,
-): Promise<readonly string[]> {
-  const keys = await makeKeys(world);
+interface Round {
+  readonly keys: readonly ChaosKey[];
+  readonly lanes: readonly Iterator<Fault>[];
+  readonly roundMinutes: number;
+}
+
+async function runRound(world: World, { keys, lanes, roundMinutes }: Round): Promise<readonly string[]> {
   const load = startLoad(world, keys);
   const changes = startChanges(world);
   const deadline = performance.now() + roundMinutes * 60_000;

@@ -10,7 +10,6 @@ import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { type ChaosBackend, startChaosBackend } from './chaos-backend.ts';
 import { ChaosReplica } from './chaos-replica.ts';
-import { DurableRedis } from './durable-redis.ts';
 import { ChaosReceiver } from './events/chaos-receiver.ts';
 import { Intervals } from './intervals.ts';
 
@@ -23,7 +22,6 @@ export interface ChaosKey {
 
 /** All that takes part in a run. */
 export interface World {
-  readonly redis: DurableRedis;
   readonly postgres: PostgresServer;
   /** Between the replicas and Postgres. */
   readonly postgresRelay: TcpRelay;
@@ -44,15 +42,19 @@ const WINDOW = '7s';
 /** Short, so that a backend that hangs is noticed within a fault. Milliseconds. */
 export const BACKEND_TIMEOUT_MS = 3000;
 
-/** Starts stores, backend and a replica with each of the numbers of workers, all of this run's own. Whoever starts them must stop them. */
-export async function startWorld(workers: readonly number[]): Promise<World> {
+/**
+ * Starts Postgres, a backend and a replica with each of the numbers of workers and these settings of Redis, all of this run's own. They must be
+ * stopped by their user.
+ */
+export async function startWorld(
+  workers: readonly number[],
+  redisSettings: Readonly<Record<string, string>>,
+): Promise<World> {
   const started: (() => Promise<unknown>)[] = [];
   const stop = async (): Promise<void> => {
     for (const end of started.splice(0).reverse()) await end();
   };
   try {
-    const redis = await DurableRedis.start();
-    started.push(() => redis.stop());
     const postgres = await startPostgresServer();
     started.push(() => postgres.stop());
     const postgresRelay = await TcpRelay.start(Number(new URL(postgres.url).port));
@@ -67,7 +69,7 @@ export async function startWorld(workers: readonly number[]): Promise<World> {
       BACKEND_URL: backend.url,
       BACKEND_TIMEOUT_MS: String(BACKEND_TIMEOUT_MS),
       DATABASE_URL: postgresRelay.urlOf(postgres.url),
-      REDIS_URL: redis.url,
+      ...redisSettings,
       // A machine that has other things to do may be late; that is no fault of Redis.
       REDIS_TIMEOUT_MS: '2000',
       ROOT_TOKEN,
@@ -91,7 +93,6 @@ export async function startWorld(workers: readonly number[]): Promise<World> {
     for (const replica of replicas) await isReady(replica);
     await makeWebhook(replicas, receiver);
     return {
-      redis,
       postgres,
       postgresRelay,
       backend,

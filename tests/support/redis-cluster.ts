@@ -20,8 +20,8 @@ export interface RedisCluster {
   addReplica(of: ClusterNode): Promise<ClusterNode>;
   /** The primary that has a slot now. */
   ownerOf(slot: number): Promise<ClusterNode>;
-  /** Moves a slot with its keys, as resharding does. */
-  moveSlot(slot: number, to: ClusterNode): Promise<void>;
+  /** Moves a slot with its keys, as resharding does. Waits for `halfway` once half of them are moved. */
+  moveSlot(slot: number, to: ClusterNode, halfway?: Promise<void>): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -84,7 +84,7 @@ export async function startRedisCluster(count: number, args: readonly string[] =
         return node;
       },
       ownerOf: (slot) => ownerOf(primaries, slot),
-      moveSlot: (slot, to) => moveSlot(primaries, slot, to),
+      moveSlot: (slot, to, halfway) => moveSlot(primaries, { slot, to, halfway }),
       stop,
     };
   } catch (error) {
@@ -154,17 +154,37 @@ async function ownerSeenBy(
   return undefined;
 }
 
-async function moveSlot(primaries: readonly ClusterNode[], slot: number, to: ClusterNode): Promise<void> {
+interface SlotMove {
+  readonly slot: number;
+  readonly to: ClusterNode;
+  readonly halfway: Promise<void> | undefined;
+}
+
+async function moveSlot(primaries: readonly ClusterNode[], { slot, to, halfway }: SlotMove): Promise<void> {
   const from = await ownerOf(primaries, slot);
   if (from === to) return;
   await to.direct.cluster('SETSLOT', slot, 'IMPORTING', from.id);
   await from.direct.cluster('SETSLOT', slot, 'MIGRATING', to.id);
+  if (halfway !== undefined) {
+    const count = Number(await from.direct.cluster('COUNTKEYSINSLOT', slot));
+    await moveKeys(from, to, await keysInSlot(from, slot, Math.ceil(count / 2)));
+    await halfway;
+  }
   for (;;) {
-    const names = (await from.direct.cluster('GETKEYSINSLOT', slot, 100)) as string[];
+    const names = await keysInSlot(from, slot, 100);
     if (names.length === 0) break;
-    await from.direct.call('MIGRATE', '127.0.0.1', String(to.server.port), '', '0', '5000', 'KEYS', ...names);
+    await moveKeys(from, to, names);
   }
   for (const node of [to, from, ...primaries.filter((other) => other !== to && other !== from)]) {
     await node.direct.cluster('SETSLOT', slot, 'NODE', to.id);
   }
+}
+
+async function keysInSlot({ direct }: ClusterNode, slot: number, most: number): Promise<readonly string[]> {
+  return (await direct.cluster('GETKEYSINSLOT', slot, most)) as string[];
+}
+
+async function moveKeys(from: ClusterNode, to: ClusterNode, names: readonly string[]): Promise<void> {
+  if (names.length === 0) return;
+  await from.direct.call('MIGRATE', '127.0.0.1', String(to.server.port), '', '0', '5000', 'KEYS', ...names);
 }
