@@ -105,7 +105,8 @@ export class ResponseParser {
 
   #head(input: Buffer, at: number): number | BackendError {
     const kept = this.#kept.length;
-    const bytes = kept === 0 ? input : Buffer.concat([this.#kept, at === 0 ? input : input.subarray(at)]);
+    // Only an input that ends within a head is kept, so the next one continues it from its first byte.
+    const bytes = kept === 0 ? input : Buffer.concat([this.#kept, input]);
     const start = kept === 0 ? at : 0;
     // The end of the head may span both buffers.
     const end = bytes.indexOf(END_OF_HEAD, Math.max(start, kept - END_OF_HEAD.length));
