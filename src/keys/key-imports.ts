@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChangeContext } from '../audit/change-context.ts';
 import { type FieldFault, ImportRejected, InvalidBody, PlanNotFound, SecretTaken } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -7,9 +6,6 @@ import { rotationAt } from './key-rotation.ts';
 import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
 import type { FoundKey, ImportedKey, ImportFailure, SecretRepository } from './secrets/secret-repository.ts';
 import type { ImportedSecret, SecretSealer } from './secrets/stored-secret.ts';
-
-/** Keys that are sealed in one turn of the event loop. */
-const SEALED_AT_ONCE = 100;
 
 /** What imports of keys need. */
 export interface KeyImportsOptions {
@@ -61,7 +57,7 @@ export class KeyImports {
     onConflict: 'fail' | 'skip',
     change: ChangeContext,
   ): Promise<readonly ImportResult[]> {
-    const imported = await this.#allSealed(keys, change);
+    const imported = this.#allSealed(keys, change);
     const failures = await this.#options.secrets.import(
       imported,
       { onConflict, action: 'key.import' },
@@ -86,19 +82,17 @@ export class KeyImports {
     return found.isPrevious && key.rotation === null ? undefined : { key, isPrevious: found.isPrevious };
   }
 
-  async #allSealed(keys: readonly KeyToImport[], change: ChangeContext): Promise<readonly ImportedKey[]> {
+  #allSealed(keys: readonly KeyToImport[], change: ChangeContext): readonly ImportedKey[] {
     const faults: FieldFault[] = [];
-    const sealed: ImportedKey[] = [];
-    for (const [index, key] of keys.entries()) {
-      // Sealing hundreds of keys at once would delay other requests.
-      if (index % SEALED_AT_ONCE === SEALED_AT_ONCE - 1) await nextTurn();
+    const sealed = keys.flatMap((key, index) => {
       try {
-        sealed.push(this.#sealed(key, change));
+        return [this.#sealed(key, change)];
       } catch (error) {
         if (!(error instanceof InvalidBody)) throw error;
         faults.push(...error.under(`keys[${index}]`).faults);
+        return [];
       }
-    }
+    });
     if (faults.length > 0) throw new InvalidBody(faults);
     return sealed;
   }

@@ -20,13 +20,6 @@ export interface PlanSelection extends PlanFilter {
   readonly limit?: number;
 }
 
-/** What replaces a plan. */
-export interface Replacement {
-  readonly planId: string;
-  /** As `RecordVersions.markStale`. */
-  markStale(keyIds: readonly string[]): Promise<void>;
-}
-
 /**
  * Stores plans. Each change and its entry in the audit log are written in one transaction. Every method rejects with `StoreUnavailable` if
  * the store does not respond.
@@ -55,13 +48,13 @@ export interface PlanRepository {
    */
   delete(planId: string, change: ChangeContext): Promise<'deleted' | 'not_found' | BoundKeys>;
   /**
-   * Binds all keys of a plan to another one and deletes the plan, in one transaction. All keys are marked stale before its commit.
-   * Resolves with the new versions of the keys' snapshots. If the author of the change can't see one of the keys, it changes nothing and
-   * resolves like `delete`. The caller protects the default plan. Rejects with `VersionMismatch` like `delete`.
+   * Binds all keys of a plan to another one and deletes the plan, in one transaction. Resolves with the new versions of the keys'
+   * snapshots. If the author of the change can't see one of the keys, it changes nothing and resolves like `delete`. The caller protects
+   * the default plan. Rejects with `VersionMismatch` like `delete`.
    */
   replace(
     planId: string,
-    by: Replacement,
+    byPlanId: string,
     change: ChangeContext,
   ): Promise<readonly RecordVersion[] | 'not_found' | 'other_not_found' | BoundKeys>;
   /**

@@ -184,8 +184,8 @@ export class PlanService {
     if (!isPlanId(byPlanId) || (await repository.find(byPlanId)) === undefined)
       throw new PlanNotFound('rebindTo');
     requireState(change.expects, present);
-    const markStale = (keyIds: readonly string[]) => versions.markStale(keyIds);
-    const moved = await repository.replace(planId, { planId: byPlanId, markStale }, change);
+    await this.#markKeysStale(planId);
+    const moved = await repository.replace(planId, byPlanId, change);
     if (moved === 'not_found') throw new PlanNotFound();
     if (moved === 'other_not_found') throw new PlanNotFound('rebindTo');
     if ('boundKeys' in moved) throw new PlanInUse(planId, moved);

@@ -64,23 +64,6 @@ describe.each([
     expect(ids).toEqual(ids.toSorted());
   });
 
-  it('moves no key of a replaced plan unless it was marked stale before the commit', async () => {
-    const [from, to] = [samplePlan(), samplePlan()];
-    for (const plan of [from, to]) await store.records.plans.insert(plan, sampleChange());
-    const keys = ['one', 'two'].map((name) => sampleKey({ name, planId: from.id }));
-    await storeKeys(store.records, keys);
-    const marked: string[] = [];
-    const markStale = async (keyIds: readonly string[]) => {
-      marked.push(...keyIds);
-      throw new Error('not marked');
-    };
-    const replaced = store.records.plans.replace(from.id, { planId: to.id, markStale }, sampleChange());
-    await expect(replaced).rejects.toThrow('not marked');
-    const ids = keys.map(({ id }) => id).toSorted();
-    expect(marked.toSorted()).toEqual(ids);
-    expect(Object.keys(await versionsUnder(from.id))).toEqual(ids);
-  });
-
   it('changes only the fields that an edit names, and raises the version', async () => {
     const plan = samplePlan();
     await store.records.plans.insert(plan, sampleChange());

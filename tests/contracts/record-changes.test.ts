@@ -78,7 +78,7 @@ describe.each(STORES)('the changes of records in %s', (_name, create) => {
     expect(await changedSince(position)).toEqual([]);
     await deleteKey(store.records.keys, deleted, sampleChange());
     await store.records.keys.bind(bound, to.id, sampleChange());
-    await store.records.plans.replace(from.id, { planId: to.id, markStale: async () => {} }, sampleChange());
+    await store.records.plans.replace(from.id, to.id, sampleChange());
     expect((await changedSince(position)).toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual([
       { kind: 'key', id: moved, version: 2 },
       { kind: 'key', id: deleted, version: null },

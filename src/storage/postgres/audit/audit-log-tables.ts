@@ -63,29 +63,8 @@ export function actorColumns({ type, id, name, email }: Actor) {
   return { actor_type: type, actor_id: id, actor_name: name, actor_email: email ?? null };
 }
 
-/** The columns of which an `AuditEntry` is made. */
-export const ENTRY_COLUMNS = [
-  'sequence',
-  'at',
-  'action',
-  'actor_type',
-  'actor_id',
-  'actor_name',
-  'actor_email',
-  'target_type',
-  'target_id',
-  'target_name',
-  'target_tags',
-  'changes',
-  'reason',
-  'request_id',
-  'address',
-  'outcome',
-  'job_id',
-] as const;
-
 /** The entry in a row. */
-export function entryOfRow(row: Pick<Selectable<AuditLogTable>, (typeof ENTRY_COLUMNS)[number]>): AuditEntry {
+export function entryOfRow(row: Selectable<AuditLogTable>): AuditEntry {
   return {
     sequence: row.sequence,
     atMs: row.at.getTime(),

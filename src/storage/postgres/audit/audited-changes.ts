@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Insertable, sql } from 'kysely';
 import type { AuditChain } from '../../../audit/audit-chain.ts';
 import type { AuditEntry, AuditedAction } from '../../../audit/audit-entry.ts';
@@ -48,10 +47,8 @@ export class AuditedChanges {
     let sequence = end.last_sequence;
     let lastEvent = end.last_event;
     let hash = this.#chain.linkAfter({ sequence, hash: end.last_hash }, end.last_mac);
-    let written: Promise<void> | undefined;
     for (let from = 0; from < actions.length; from += ROWS_AT_ONCE) {
-      // Built for each statement: hashing thousands of entries at once would block other requests. Postgres writes the ones before meanwhile.
-      if (from > 0) await nextTurn();
+      // Built for each statement: hashing thousands of entries at once would block other requests.
       const events: OutboxEvent[] = [];
       const rows = actions.slice(from, from + ROWS_AT_ONCE).map((action) => {
         sequence += 1;
@@ -62,13 +59,10 @@ export class AuditedChanges {
         hash = row.hash;
         return row;
       });
-      await written;
-      written = insertEntries(trx, { rows, lastEvent, events });
-      // It may reject before it is awaited.
-      written.catch(() => {});
+      await insertRows(trx, rows);
+      await insertEvents(trx, lastEvent, events);
       lastEvent += events.length;
     }
-    await written;
     const last_mac = this.#chain.markEnd('last', { sequence, hash });
     await trx
       .updateTable('audit_log_ends')
@@ -83,22 +77,7 @@ export class AuditedChanges {
 }
 
 /** Rows in one statement, which is built at once. */
-const ROWS_AT_ONCE = 250;
-
-async function insertEntries(
-  trx: RecordsDatabase,
-  { rows, lastEvent, events }: WrittenEntries,
-): Promise<void> {
-  await insertRows(trx, rows);
-  await insertEvents(trx, lastEvent, events);
-}
-
-interface WrittenEntries {
-  readonly rows: readonly Insertable<AuditLogTable>[];
-  /** The number of the last event before these. */
-  readonly lastEvent: number;
-  readonly events: readonly OutboxEvent[];
-}
+const ROWS_AT_ONCE = 500;
 
 /** With all rows as one parameter: with one for each value both Postgres and its client take twice as long. */
 async function insertRows(trx: RecordsDatabase, rows: readonly Insertable<AuditLogTable>[]): Promise<void> {

@@ -12,7 +12,7 @@ import type {
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { TollgateError } from '../../../errors.ts';
 import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
-import { type AuditLogEndsTable, ENTRY_COLUMNS, entryOfRow } from './audit-log-tables.ts';
+import { type AuditLogEndsTable, entryOfRow } from './audit-log-tables.ts';
 import type { AuditedChanges } from './audited-changes.ts';
 import { ChainVerifier } from './chain-verifier.ts';
 
@@ -54,7 +54,7 @@ export class PostgresAuditLog implements AuditLog {
   }
 
   async list(filter: AuditFilter, { limit, beforeSequence }: AuditPage): Promise<readonly AuditEntry[]> {
-    let page = this.#db.selectFrom('audit_log').select(ENTRY_COLUMNS).where(matching(filter));
+    let page = this.#db.selectFrom('audit_log').selectAll().where(matching(filter));
     if (beforeSequence !== undefined) page = page.where('sequence', '<', beforeSequence);
     const rows = await page.orderBy('sequence', 'desc').limit(limit).execute();
     return rows.map(entryOfRow);

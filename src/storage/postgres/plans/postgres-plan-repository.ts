@@ -12,7 +12,6 @@ import type {
   PlanFilter,
   PlanRepository,
   PlanSelection,
-  Replacement,
 } from '../../../plans/plan-repository.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
@@ -109,26 +108,20 @@ export class PostgresPlanRepository implements PlanRepository {
 
   async replace(
     planId: string,
-    by: Replacement,
+    byPlanId: string,
     change: ChangeContext,
   ): Promise<readonly RecordVersion[] | 'not_found' | 'other_not_found' | BoundKeys> {
     const replaced = this.#changes.make(change, async (trx, note) => {
-      const [plan, other] = await lockedPlans(trx, planId, by.planId);
+      const [plan, other] = await lockedPlans(trx, planId, byPlanId);
       if (plan === undefined) return 'not_found' as const;
       if (other === undefined) return 'other_not_found' as const;
       requireState(change.expects, plan);
       const moved: RecordVersion[] = [];
-      let marked = Promise.resolve();
       for (;;) {
-        const keys = await moveKeys(trx, { from: planId, to: by.planId }, change);
-        await marked;
+        const keys = await moveKeys(trx, { from: planId, to: byPlanId }, change);
         if (keys.length === 0) break;
-        // While Postgres moves the next ones.
-        marked = by.markStale(keys.map(({ id }) => id));
-        // It may reject before it is awaited.
-        marked.catch(() => {});
         for (const { id, name, tags, version } of keys) {
-          const changes = { rateLimitId: { from: planId, to: by.planId } };
+          const changes = { rateLimitId: { from: planId, to: byPlanId } };
           note({ action: 'key.update', target: { type: 'key', id, name, tags }, changes });
           moved.push({ keyId: id, version: snapshotVersion(version, other.version) });
         }

@@ -1,5 +1,5 @@
 --[[
-  Marks the records of keys as being changed, before the record store commits the change. A second change that begins meanwhile is
+  Marks the records of keys as being changed, before the record store is written. A second change that begins meanwhile is
   noted, because then neither can know which version is the last. A deleted key stays deleted.
 
   KEYS     version: shared version of a key's record, then the end of its cached rejections, if there is one (see decideRequests)
