@@ -87,6 +87,11 @@ export function isPassing(error: unknown): boolean {
   });
 }
 
+/** Whether Postgres had no room on its disk. */
+export function isDiskFull(error: unknown): boolean {
+  return causesOf(error).some((cause) => 'code' in cause && cause.code === '53100');
+}
+
 /** The error and its causes, the innermost last. A cyclic chain ends before it repeats. */
 function causesOf(error: unknown): readonly Error[] {
   const chain: Error[] = [];

@@ -107,20 +107,6 @@ describe('tollgate doctor', () => {
     );
   });
 
-  it('says that a Postgres is set to take no writes, and goes on looking', async () => {
-    const url = new URL(fleet.databaseUrl);
-    url.searchParams.set('options', '-c default_transaction_read_only=on');
-    const { code, findings, wrong } = await doctor({ DATABASE_URL: url.href });
-    expect(code).toBe(1);
-    expect(wrong.filter(({ check, status }) => check === 'postgres' && status === 'fault')).toEqual([
-      expect.objectContaining({
-        finding: expect.stringContaining('takes no writes: default_transaction_read_only is on'),
-        remedy: expect.stringContaining('disk is full'),
-      }),
-    ]);
-    expect(findings.map(({ finding }) => finding)).toContain('All migrations of this version are applied.');
-  });
-
   it('shows the versions of the replicas, and what does not work for one', async () => {
     const ofReplicas = async () => (await doctor()).findings.filter(({ check }) => check === 'replicas');
     // Of a replica that has just started, the heartbeat may still be that of before its first check.

@@ -35,7 +35,8 @@ const FLAGS = [
   'dynamic_shared_memory_type=mmap',
 ].concat('listen_addresses=127.0.0.1', 'unix_socket_directories=');
 const PASSWORD = 'postgres';
-const ACCEPTS = 'database system is ready to accept connections';
+/** A standby accepts read-only ones. */
+const ACCEPTS = /database system is ready to accept (?:read-only )?connections/;
 /** The parts of its messages that are waited for are in English. */
 const LANGUAGE = { LC_ALL: 'C' };
 
@@ -165,7 +166,7 @@ async function serve([program = '', ...args]: readonly string[], user: User): Pr
       // Read to the end, so that it never waits for a reader; the last lines say why it ended.
       lines.push(line);
       if (lines.length > 20) lines.shift();
-      if (line.includes(ACCEPTS)) resolve(true);
+      if (ACCEPTS.test(line)) resolve(true);
     });
     reader.once('close', () => resolve(false));
     server.once('error', () => resolve(false));

@@ -2,6 +2,7 @@ import { checkEncryptionKey } from '../../keys/secrets/check-encryption-key.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { SecretVault } from '../../secrets/secret-vault.ts';
 import type { Settings } from '../../settings/settings.ts';
+import { failureReason, isDiskFull } from '../../storage/failure-reason.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { openRecordStore } from '../stores/open-stores.ts';
 import { clockFindings } from './clock-findings.ts';
@@ -54,10 +55,11 @@ async function lookAt(records: Records, settings: Settings, platform: Platform):
     findings.push(
       fault(
         'postgres',
-        'The server takes no writes: default_transaction_read_only is on. Requests are decided, but nothing can be changed, and usage waits in Redis.',
-        'Look whether its disk is full, which is why services set it; then set it to off for this user and database.',
+        'The server takes no writes: default_transaction_read_only is on, so changes get 503 and usage waits in Redis.',
+        'Set it to off where it is set: ALTER SYSTEM, ALTER DATABASE, ALTER ROLE or DATABASE_URL.',
       ),
     );
+  findings.push(...(await diskFindings(records)));
   const { pending } = await records.describe();
   if (pending.length > 0) return [...findings, pendingFinding(pending, settings)];
   return [
@@ -66,6 +68,23 @@ async function lookAt(records: Records, settings: Settings, platform: Platform):
     await encryptionKeyFinding(records, settings, platform),
     ...(await defaultPlanFindings(records, settings)),
   ];
+}
+
+/** A full disk shows only when something is written. */
+async function diskFindings(records: Records): Promise<readonly Finding[]> {
+  try {
+    await records.probeDisk();
+    return [];
+  } catch (error) {
+    if (!isDiskFull(error)) throw error;
+    return [
+      fault(
+        'postgres',
+        `The disk of the server is full: ${failureReason(error)}.`,
+        'Make room on it; docs/runbook.md has a section on full disks.',
+      ),
+    ];
+  }
 }
 
 async function fastest(records: Records, { clock }: Platform) {

@@ -57,6 +57,8 @@ export interface Records extends RecordScope {
   describe(): Promise<MigrationStates & { readonly version: string }>;
   /** Asks the server for its version, clock and role. Rejects with `StoreUnavailable`. */
   readServer(): Promise<PostgresServer>;
+  /** Writes some megabytes that the server removes at once. Rejects with `StoreUnavailable`, also if its disk has no room for them. */
+  probeDisk(): Promise<void>;
   /** Resolves when the store responds; rejects with `StoreUnavailable` otherwise. */
   ping(): Promise<void>;
   /** Closes all connections. Call it once, last. */
@@ -70,7 +72,7 @@ interface PostgresServer {
   readonly nowMs: number;
   /** Whether it is a standby, which only replays the writes of a primary. */
   readonly isStandby: boolean;
-  /** Whether it is set to take no writes from this user in this database (`default_transaction_read_only`), as services do whose disk is full. */
+  /** Whether it takes no writes: a standby, or set so (`default_transaction_read_only`). */
   readonly isReadOnly: boolean;
 }
 
@@ -128,11 +130,18 @@ export function recordsIn(
     readServer: async () => {
       const { rows } = await sql<PostgresServer>`
         select current_setting('server_version') as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
-          pg_is_in_recovery() as "isStandby", current_setting('default_transaction_read_only')::boolean as "isReadOnly"`.execute(
+          pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly"`.execute(
         db,
       );
-      return rows[0] ?? { version: '', nowMs: 0, isStandby: false, isReadOnly: false };
+      const [server = { version: '', nowMs: 0, isStandby: false, isReadOnly: false }] = rows;
+      return server;
     },
+    probeDisk: () =>
+      db.transaction().execute(async (transaction) => {
+        // Rows of a function that do not fit in work_mem go to a temporary file, for which no right is needed.
+        await sql`set local work_mem = '64kB'`.execute(transaction);
+        await sql`select count(*) from generate_series(1, 200000)`.execute(transaction);
+      }),
     ping: async () => void (await sql`select 1`.execute(db)),
     close: () => db.destroy(),
   };
