@@ -30,11 +30,12 @@ async function ask(
 ): Promise<SelfResponse> {
   const headers = { ...(secret !== undefined && { authorization: `Bearer ${secret}` }), ...init.headers };
   const response = await fetch(`${fleet.replicas[replica]?.url}${path}`, { ...init, headers });
-  const received = await response.text();
-  const body = received.startsWith('{') ? JSON.parse(received) : received;
-  const [type = ''] = response.headers.get('content-type')?.split(';') ?? [];
-  requireDocumented(init.method ?? 'GET', path, { status: response.status, type, body });
-  return { status: response.status, headers: response.headers, body };
+  const sent = await response.text();
+  const body = sent.startsWith('{') ? JSON.parse(sent) : sent;
+  const { status, headers: received } = response;
+  const type = received.get('content-type') ?? '';
+  requireDocumented(init.method ?? 'GET', path, { status, type, body });
+  return { status, headers: received, body };
 }
 
 /** The same, as soon as the key may ask again. */

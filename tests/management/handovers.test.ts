@@ -42,7 +42,7 @@ async function ask(
   const response = await fetch(url, { ...init, body: JSON.stringify({ token }) });
   const body = await response.json();
   const { status, headers: received } = response;
-  const [type = ''] = received.get('content-type')?.split(';') ?? [];
+  const type = received.get('content-type') ?? '';
   requireDocumented('POST', new URL(url).pathname, { status, type, body });
   return { status, headers: received, body };
 }

@@ -11,7 +11,7 @@ interface Operation {
 /** A response of the management interface or of self-service. */
 interface Received {
   readonly status: number;
-  /** The media type. */
+  /** The content type. */
   readonly type: string;
   readonly body: unknown;
 }
@@ -29,7 +29,12 @@ const validators = new Map<string, ValidateFunction>();
  * Throws if the request is one of a documented operation, and its response in JSON has a field that the OpenAPI document does not name, or differs
  * from the document in another way.
  */
-export function requireDocumented(method: string, target: string, { status, type, body }: Received): void {
+export function requireDocumented(
+  method: string,
+  target: string,
+  { status, type: contentType, body }: Received,
+): void {
+  const [type = ''] = contentType.split(';');
   const path = templateOf(target);
   const responses = document.paths[path]?.[method.toLowerCase()]?.responses;
   if (responses === undefined || !JSON_TYPES.includes(type)) return;

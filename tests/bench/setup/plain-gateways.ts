@@ -1,16 +1,18 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { findEnvoy } from '../../authorize/support/envoy.ts';
+import { requireProgram } from '../../support/debian-package.ts';
 import { freePort } from '../../support/free-port.ts';
 import { NGINX_HTTP, nginxBasics } from './backend.ts';
 import { type Candidate, type CandidateName, keysFile } from './candidate.ts';
 import { proxyCommand, proxyConfiguration } from './envoy.ts';
-import { CANDIDATE_CORE, startPinned, untilListening } from './pinned-process.ts';
-import type { YardstickWorld } from './yardsticks.ts';
+import { CANDIDATE_CORE, type PinnedCommand, startPinned, untilListening } from './pinned-process.ts';
+import { forwarding, type YardstickWorld } from './yardsticks.ts';
 
 /** Programs that do less than a gateway with exact shared limits: what forwarding costs by itself. Each is started by a call. */
 export function plainGateways(world: YardstickWorld): readonly (() => Promise<Candidate>)[] {
   return [
-    async () => ({ ...(await startRelay(world, 'undici')), name: 'relay' }),
+    () => startRelay(world, 'undici'),
     () => startNginx(world),
     () => startHaproxy(world),
     () => startEnvoy(world),
@@ -19,19 +21,14 @@ export function plainGateways(world: YardstickWorld): readonly (() => Promise<Ca
 
 /** A relay of Node's own server and the given client. */
 export async function startRelay(
-  { programs, backendPort }: Pick<YardstickWorld, 'programs' | 'backendPort'>,
+  world: Pick<YardstickWorld, 'programs' | 'backendPort'>,
   client: 'node:http' | 'undici',
-): Promise<Pick<Candidate, 'port' | 'pids' | 'stop'>> {
+): Promise<Candidate> {
   const port = await freePort();
   const source = resolve(import.meta.dirname, '../yardsticks/relay/relay.ts');
-  const child = startPinned({
-    taskset: programs.taskset,
-    cores: String(CANDIDATE_CORE),
-    command: [process.execPath, '--v8-pool-size=1', source, String(port), String(backendPort), client],
-    environment: { NODE_ENV: 'production' },
-  });
-  await untilListening(port, child);
-  return { port, pids: child.pids, stop: child.stop };
+  const ports = [port, world.backendPort].map(String);
+  const command = [process.execPath, '--v8-pool-size=1', source, ...ports, client];
+  return start(world, 'relay', { port, command, environment: { NODE_ENV: 'production' } });
 }
 
 async function startNginx(world: YardstickWorld): Promise<Candidate> {
@@ -39,25 +36,11 @@ async function startNginx(world: YardstickWorld): Promise<Candidate> {
   const file = join(directory, 'nginx.conf');
   await writeFile(
     file,
-    `${nginxBasics()}
-http {
-  ${NGINX_HTTP}
-  upstream backend { server 127.0.0.1:${world.backendPort}; keepalive 256; keepalive_requests 1000000000; keepalive_timeout 300s; }
-  server {
-    listen 127.0.0.1:${port} backlog=4096;
-    location / {
-      proxy_pass http://backend;
-      proxy_http_version 1.1;
-      proxy_set_header Connection '';
-      proxy_set_header X-Forwarded-For $remote_addr;
-      proxy_buffers 16 8k;
-    }
-  }
-}
-`,
+    `${nginxBasics()}\nhttp {\n  ${NGINX_HTTP}\n${forwarding(port, world.backendPort)}}\n`,
   );
   const { nginx } = world.programs;
-  return start(world, 'nginx-plain', port, [nginx, '-p', directory, '-e', 'error.log', '-c', file]);
+  const command = [nginx, '-p', directory, '-e', 'error.log', '-c', file];
+  return start(world, 'nginx-plain', { port, command });
 }
 
 /** With one thread. Its keys are a file, and its counts a stick table of this one process, for a day. */
@@ -91,7 +74,8 @@ backend backend
   server one 127.0.0.1:${world.backendPort}
 `,
   );
-  return start(world, 'haproxy', port, [world.programs.haproxy, '-db', '-f', file]);
+  const command = [await requireProgram('haproxy', 'haproxy'), '-db', '-f', file];
+  return start(world, 'haproxy', { port, command });
 }
 
 /** With one worker. */
@@ -99,7 +83,8 @@ async function startEnvoy(world: YardstickWorld): Promise<Candidate> {
   const [port, directory] = await place(world, 'envoy-plain');
   const file = join(directory, 'envoy.json');
   await writeFile(file, JSON.stringify(proxyConfiguration(port, world.backendPort)));
-  return start(world, 'envoy-plain', port, proxyCommand(world.programs.envoy, file));
+  const command = proxyCommand(await findEnvoy(), file);
+  return start(world, 'envoy-plain', { port, command });
 }
 
 async function place({ directory }: YardstickWorld, name: CandidateName): Promise<[number, string]> {
@@ -108,13 +93,17 @@ async function place({ directory }: YardstickWorld, name: CandidateName): Promis
   return [await freePort(), own];
 }
 
+interface Started extends Pick<PinnedCommand, 'command' | 'environment'> {
+  /** That it will listen on. */
+  readonly port: number;
+}
+
 async function start(
-  { programs }: YardstickWorld,
+  { programs }: Pick<YardstickWorld, 'programs'>,
   name: CandidateName,
-  port: number,
-  command: readonly string[],
+  { port, ...started }: Started,
 ): Promise<Candidate> {
-  const child = startPinned({ taskset: programs.taskset, cores: String(CANDIDATE_CORE), command });
+  const child = startPinned({ taskset: programs.taskset, cores: String(CANDIDATE_CORE), ...started });
   await untilListening(port, child);
   return { name, port, pids: child.pids, stop: child.stop };
 }

@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { access } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
-import { findEnvoy } from '../../authorize/support/envoy.ts';
 import { onPath, requireProgram } from '../../support/debian-package.ts';
 
 const run = promisify(execFile);
@@ -10,8 +9,6 @@ const run = promisify(execFile);
 /** Paths of the programs that the bench starts. */
 export interface Programs {
   readonly nginx: string;
-  readonly haproxy: string;
-  readonly envoy: string;
   readonly wrk: string;
   readonly taskset: string;
   /** Undefined: no counts of syscalls and instructions. */
@@ -38,8 +35,6 @@ export async function findPrograms(): Promise<Programs> {
   await requireFile(LUA_REDIS, 'lua-nginx-redis', nginx);
   return {
     nginx,
-    haproxy: await requireProgram('haproxy', 'haproxy'),
-    envoy: await findEnvoy(),
     wrk: await requireProgram('wrk', 'wrk'),
     taskset: await requireProgram('taskset', 'util-linux'),
     perf: await usablePerf(),

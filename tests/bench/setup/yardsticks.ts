@@ -87,11 +87,17 @@ http {
   ${NGINX_HTTP}
   lua_package_path '${SOURCES}/nginx-lua/?.lua;;';
   init_by_lua_block { require('gateway').configure(${script}) }
-  upstream backend { server 127.0.0.1:${backendPort}; keepalive 256; keepalive_requests 1000000000; keepalive_timeout 300s; }
+${forwarding(port, backendPort, "access_by_lua_block { require('gateway').access() }")}}
+`;
+}
+
+/** In the `http` block of an nginx: what comes on a port goes to the backend, once `access` lets it through. */
+export function forwarding(port: number, backendPort: number, access = ''): string {
+  return `  upstream backend { server 127.0.0.1:${backendPort}; keepalive 256; keepalive_requests 1000000000; keepalive_timeout 300s; }
   server {
     listen 127.0.0.1:${port} backlog=4096;
     location / {
-      access_by_lua_block { require('gateway').access() }
+      ${access}
       proxy_pass http://backend;
       proxy_http_version 1.1;
       proxy_set_header Connection '';
@@ -99,6 +105,5 @@ http {
       proxy_buffers 16 8k;
     }
   }
-}
 `;
 }
