@@ -174,6 +174,9 @@ describe('the package, packed and installed in an empty directory', () => {
         PATH: `${bin}:${process.env.PATH}`,
         HOME: home,
         TMPDIR: home,
+        // Another demo may take the usual ports between the look at them and the start.
+        PORT: '0',
+        OPS_PORT: '0',
         npm_config_update_notifier: 'false',
       },
     });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
-import { startGateway } from '../support/gateway.ts';
+import { MAIN, startGateway } from '../support/gateway.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.ts';
 import { until } from '../support/until.ts';
 
@@ -183,11 +183,14 @@ describe('traces', () => {
   });
 
   it('that are off load nothing of OpenTelemetry', async () => {
-    const gateway = await startGateway({
-      ...fleet.environment,
-      OTEL_SDK_DISABLED: 'true',
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(NAME_LOADED_MODULES)}`,
-    });
+    const gateway = await startGateway(
+      {
+        ...fleet.environment,
+        OTEL_SDK_DISABLED: 'true',
+        NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(NAME_LOADED_MODULES)}`,
+      },
+      { main: MAIN },
+    );
     await gateway.stop();
     // What the process wrote may be read after it has ended.
     await until(() => gateway.output().includes('app/wiring/wire-proxy.ts'));

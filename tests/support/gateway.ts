@@ -5,6 +5,8 @@ import { until } from './until.ts';
 
 const SOURCE = resolve(import.meta.dirname, '../../src');
 export const MAIN = join(SOURCE, 'main.ts');
+/** What starts where a test names no file: in a run of Jest the same code in a few files, see `bundled-gateway.ts`. */
+const GATEWAY = process.env.TEST_GATEWAY_MAIN ?? MAIN;
 /**
  * The directory of compiled code. Given in the environment, it is also used for what Node loads before the gateway sets it: that saves a
  * fifth of the CPU time of a start.
@@ -70,11 +72,11 @@ interface StartOptions {
 }
 
 /**
- * Starts `src/main.ts`, or that of another version, on free ports. Resolves once it is ready, or once it listens if `isReady` is false.
+ * Starts the gateway, or one of another version, on free ports. Resolves once it is ready, or once it listens if `isReady` is false.
  */
 export async function startGateway(
   environment: Readonly<Record<string, string>>,
-  { isReady = true, main = MAIN, args = [], openFiles }: StartOptions = {},
+  { isReady = true, main = GATEWAY, args = [], openFiles }: StartOptions = {},
 ): Promise<GatewayProcess> {
   const { child, output } = spawnNode(main, environment, { args, openFiles });
   // By then all of its output has been read.
@@ -143,12 +145,12 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Runs `src/main.ts` until it ends by itself. */
+/** Runs the gateway until it ends by itself. */
 export async function runGateway(
   environment: Readonly<Record<string, string>>,
   openFiles?: number,
 ): Promise<EndedProcess> {
-  const { child, output } = spawnNode(MAIN, environment, { openFiles });
+  const { child, output } = spawnNode(GATEWAY, environment, { openFiles });
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, output: output() };
 }
@@ -170,7 +172,7 @@ export function spawnNode(
       HOST: '127.0.0.1',
       PORT: '0',
       OPS_PORT: '0',
-      ...(file.startsWith(SOURCE) && { NODE_COMPILE_CACHE: COMPILED_DIRECTORY }),
+      ...((file.startsWith(SOURCE) || file === GATEWAY) && { NODE_COMPILE_CACHE: COMPILED_DIRECTORY }),
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,6 +1,7 @@
+import { BUNDLED_MAIN, bundleGateway } from './bundled-gateway.ts';
 import { COMPILED_DIRECTORY } from './gateway.ts';
 import { requireProgramsOfTests } from './missing-programs.ts';
-import { neededStores } from './needed-stores.ts';
+import { neededStores, textsOfTests } from './needed-stores.ts';
 import {
   findPostgres,
   findRedis,
@@ -24,6 +25,10 @@ export default async function setUp({ testPathPatterns }: RunConfig): Promise<vo
   await requireProgramsOfTests(testPathPatterns.patterns);
   // For every script that a test runs: half the CPU time of its start.
   process.env.NODE_COMPILE_CACHE ??= COMPILED_DIRECTORY;
+  if (textsOfTests(testPathPatterns.patterns).some((text) => /\bstartGateway\b/.test(text))) {
+    await bundleGateway();
+    process.env.TEST_GATEWAY_MAIN = BUNDLED_MAIN;
+  }
   const needed = neededStores(testPathPatterns.patterns);
   const postgres = needed.postgres ? findPostgres() : undefined;
   const stores = {
