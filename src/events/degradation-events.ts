@@ -30,7 +30,7 @@ const MOST_WAITING = 20;
 /** Makes an event when this replica begins to decide limits without Redis, and one when Redis has decided again for a while. */
 export class DegradationEvents {
   readonly #options: DegradationEventsOptions;
-  readonly #waiting: OutboxEvent[] = [];
+  #waiting: OutboxEvent[] = [];
   /** Undefined while Redis decides. Milliseconds since 1970. */
   #sinceMs: number | undefined;
   #recovery: NodeJS.Timeout | undefined;
@@ -87,7 +87,7 @@ export class DegradationEvents {
     this.#writing = this.#options.outbox.append(events).then(
       () => {
         this.#writing = undefined;
-        this.#waiting.splice(0, events.length);
+        this.#waiting = this.#waiting.filter((event) => !events.includes(event));
         this.#write();
       },
       () => {

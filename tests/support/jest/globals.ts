@@ -40,5 +40,6 @@ export const jest = {
   useFakeTimers: (config?: Parameters<typeof timers.useFakeTimers>[0]) => timers.useFakeTimers(config),
   useRealTimers: () => timers.useRealTimers(),
   advanceTimersByTime: (ms: number) => timers.advanceTimersByTime(ms),
+  getTimerCount: () => timers.getTimerCount(),
   advanceTimersByTimeAsync: (ms: number) => timers.advanceTimersByTimeAsync(ms),
 };
