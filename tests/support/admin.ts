@@ -1,3 +1,4 @@
+import { requireDocumented } from './documented-responses.ts';
 import { ROOT_TOKEN } from './gateway.ts';
 
 /** A response of the management interface. */
@@ -8,7 +9,7 @@ export interface Managed {
   readonly body: any;
 }
 
-/** Calls the management interface as an admin's script would. */
+/** Calls the management interface as an admin's script would. Rejects where a response is not as the OpenAPI document says. */
 export class Admin {
   readonly #url: string;
 
@@ -31,7 +32,10 @@ export class Admin {
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return { status: response.status, headers: response.headers, body: await response.json() };
+    const { status, headers: received } = response;
+    const managed = { status, headers: received, body: await response.json() };
+    requireDocumented(method, path, { ...managed, type: received.get('content-type') ?? '' });
+    return managed;
   }
 
   /** Makes a key, bound to the plan where one is given. */
