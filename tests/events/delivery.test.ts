@@ -185,7 +185,8 @@ describe('an event', () => {
     const { secret } = await webhook({ headers: { authorization: 'Bearer of-the-receiver' } });
     const keyId = await makeKey();
     const by = deliverer();
-    await deliver(by);
+    expect(await by.run()).toBe('delivering');
+    await by.settled();
     await deliver(by);
     expect(receiver.received).toHaveLength(1);
     const [{ headers, body } = { headers: {}, body: '' }] = receiver.received;

@@ -6,6 +6,7 @@ import {
   type StreamRequest,
 } from '../../src/events/stream/event-streams.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { until } from '../support/until.ts';
 
 const REQUEST: StreamRequest = {
   ...{ client: 'a client', events: ['*'], onlyTags: [], subject: undefined, afterSequence: 0 },
@@ -42,12 +43,12 @@ function eventOf(sequence: number): NumberedEvent {
   return { sequence, id: `event ${sequence}`, atMs: 0, data: '{}', ...about };
 }
 
-function streamsOf(reader: CountedOutbox) {
+function streamsOf(reader: CountedOutbox, clock = new ManualClock(0)) {
   const woken = { times: 0 };
   const wake = () => {
     woken.times += 1;
   };
-  return { woken, streams: new EventStreams({ reader, source: '/test', clock: new ManualClock(0), wake }) };
+  return { woken, streams: new EventStreams({ reader, source: '/test', clock, wake }) };
 }
 
 /** Reads chunks until the last event has come. */
@@ -95,5 +96,30 @@ describe('streams', () => {
     }
     outbox.follow = async () => Promise.reject(new Error('away'));
     for (let times = 0; times < 20; times += 1) await expect(streams.open(REQUEST)).rejects.toThrow('away');
+  });
+
+  it('without events send a heartbeat every 15 seconds, after a check that they are still allowed', async () => {
+    const clock = new ManualClock(0);
+    const outbox = new CountedOutbox();
+    const { streams } = streamsOf(outbox, clock);
+    let checks = 0;
+    const isAllowed = async () => {
+      checks += 1;
+      return checks < 3;
+    };
+    const request = { ...REQUEST, afterSequence: LAST_EVENT, isAllowed };
+    const chunks = (await streams.open(request))[Symbol.asyncIterator]();
+    await chunks.next();
+    for (const checksBefore of [0, 1]) {
+      const next = chunks.next();
+      const readsBefore = outbox.reads;
+      await until(async () => outbox.reads >= readsBefore + 2);
+      expect(checks).toBe(checksBefore);
+      clock.advance(15_000);
+      expect((await next).value).toBe(`: heartbeat\nid: ${LAST_EVENT}\n\n`);
+    }
+    clock.advance(15_000);
+    expect(await chunks.next()).toMatchObject({ done: true });
+    expect(checks).toBe(3);
   });
 });

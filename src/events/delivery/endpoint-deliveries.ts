@@ -129,7 +129,7 @@ export class EndpointDeliveries {
   async #disable(reason: DisabledReason, { version }: Webhook): Promise<void> {
     await this.#options.disable(reason, version);
     // The next run starts with the webhook as it is then: disabled, or changed by an administrator meanwhile.
-    if (this.#stored?.webhook.version === version) this.pause();
+    this.pause();
   }
 
   /** Never rejects because of the endpoint, or of a secret that can't be decrypted. */

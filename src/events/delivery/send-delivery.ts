@@ -92,16 +92,10 @@ export class DeliverySender {
   }
 }
 
-/** Gives the checked addresses to a connector, whatever name it asks for. */
+/** Gives the checked addresses to a connector, whatever name it asks for. With `autoSelectFamily` it takes all of them. */
 function lookupOf(addresses: readonly LookupAddress[]) {
-  return (
-    _name: string,
-    options: { readonly all?: boolean | undefined },
-    done: (error: Error | null, found: string | LookupAddress[], family?: number) => void,
-  ): void => {
-    const [first] = addresses;
-    if (options.all) done(null, [...addresses]);
-    else if (first !== undefined) done(null, first.address, first.family);
+  return (_name: string, _options: unknown, done: (error: null, found: LookupAddress[]) => void): void => {
+    done(null, [...addresses]);
   };
 }
 
