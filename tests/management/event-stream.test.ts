@@ -275,6 +275,11 @@ describe('the stream of events', () => {
     }
   });
 
+  it('is rejected for a subject that Postgres can not be asked for', async () => {
+    for (const subject of ['%00', 'key_1%00'])
+      await management.send('get', `/tollgate/events?subject=${subject}`).expect(400);
+  });
+
   it('has each event once, however often a type is repeated', async () => {
     const repeated = `?type=${'tollgate.key.*,'.repeat(300)}tollgate.key.created`;
     const stream = await Stream.open(repeated, await ownSecret());

@@ -2,6 +2,7 @@ import { AdminTokenNotFound, MissingScope, TollgateError } from '../../errors.ts
 import { patternFault, typesHeardBy, unheardScope } from '../../events/event-patterns.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import type { Principal } from '../../permissions/principal.ts';
+import { isStorable } from '../../platform/text/storable-text.ts';
 import { type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
 import { queryParameters } from '../query-parameters.ts';
 import { WEBHOOK_FIELDS } from './webhook-fields.ts';
@@ -37,7 +38,7 @@ export const streamEvents: Endpoint = {
       client: principal.id ?? principal.type,
       events,
       onlyTags: principal.onlyTags,
-      subject: readText(query, 'subject'),
+      subject: subjectOf(readText(query, 'subject')),
       afterSequence: sequenceOf(header('Last-Event-ID')),
       isAllowed: () => isUnchanged(principal, { tokens, sessions, clock }),
     });
@@ -55,6 +56,12 @@ function patternsOf(text: string | undefined, principal: Principal): readonly st
   const missing = unheardScope(principal, patterns);
   if (missing !== undefined) throw new MissingScope(missing);
   return patterns;
+}
+
+/** Throws `invalid_parameter` for a text that no record has, and that the store rejects. */
+function subjectOf(text: string | undefined): string | undefined {
+  if (text !== undefined && !isStorable(text)) throw invalid('subject');
+  return text;
 }
 
 /** The number of an event; undefined for a text that is none of ours. */
