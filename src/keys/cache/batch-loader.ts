@@ -42,6 +42,7 @@ export class BatchLoader<Lookup, Result> {
   /** Whether queries are paced after the last query that ended. */
   #isPaced = false;
   #isPaused = false;
+  #isStarting = false;
 
   constructor(options: BatchLoaderOptions<Lookup, Result>) {
     this.#options = options;
@@ -56,8 +57,19 @@ export class BatchLoader<Lookup, Result> {
   read(lookup: Lookup, { group = '', begun }: ReadOptions = {}): Promise<Result | undefined> {
     const waiting = { lookup, begun, ...Promise.withResolvers<Result | undefined>() };
     this.#waiting.push(group, waiting);
-    this.#startNext();
+    this.#startSoon();
     return waiting.promise;
+  }
+
+  /** A lookup alone starts at once. Where others run, first the requests that have arrived are read, so that their lookups share a query. */
+  #startSoon(): void {
+    if (this.#running === 0) this.#startNext();
+    if (this.#isStarting || this.#waiting.size === 0) return;
+    this.#isStarting = true;
+    setImmediate(() => {
+      this.#isStarting = false;
+      this.#startNext();
+    });
   }
 
   #startNext(): void {

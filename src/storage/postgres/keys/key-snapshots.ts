@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { StoreUnavailable } from '../../../errors.ts';
 import type { KeyOwner, KeySnapshot, PlanSnapshot, PreviousSecret } from '../../../keys/consumer-key.ts';
 import type { KeyRestrictions } from '../../../keys/key-restrictions.ts';
@@ -85,6 +85,31 @@ export function selectSnapshots(db: RecordsDatabase, defaultPlanId: string | nul
       'plans.additional_limits as applied_additional_limits',
       'plans.costs as applied_costs',
     ]);
+}
+
+/**
+ * The query of the snapshots whose keys have, or had before, a secret with one of these look-up values. It is built once, because to build it
+ * takes longer than to run it.
+ */
+export function lookUpQuery(snapshots: ReturnType<typeof selectSnapshots>) {
+  const lookups: readonly Buffer[] = [];
+  const oneOfThem = sql<Buffer>`any(${lookups}::bytea[])`;
+  const query = snapshots
+    .select(['consumer_keys.lookup as found_lookup', 'consumer_keys.secret_version as found_version'])
+    .where('consumer_keys.lookup', '=', oneOfThem)
+    .unionAll(
+      snapshots
+        .select((select) => [
+          select.ref('previous_secrets.lookup').$notNull().as('found_lookup'),
+          select.ref('previous_secrets.version').$notNull().as('found_version'),
+        ])
+        .where('previous_secrets.lookup', '=', oneOfThem),
+    )
+    .compile();
+  return (values: readonly Buffer[]): typeof query => ({
+    ...query,
+    parameters: query.parameters.map((parameter) => (parameter === lookups ? values : parameter)),
+  });
 }
 
 /**

@@ -23,6 +23,7 @@ import { KEY_COLUMNS, keyOfRow, NO_ROTATION, OWN_KEY_COLUMNS } from './consumer-
 import { editKeys, existingKeys, lockedPlan } from './key-edits.ts';
 import { hasId, lockedKeys, rowOfKey } from './key-rows.ts';
 import {
+  lookUpQuery,
   OWNER_COLUMNS,
   type SnapshotOptions,
   type SnapshotRow,
@@ -47,6 +48,7 @@ export class PostgresKeyRepository implements KeyRepository {
   readonly #defaultPlanId: string | null;
   readonly #snapshots: SnapshotOptions;
   readonly #withOwners: boolean;
+  readonly #lookUp: ReturnType<typeof lookUpQuery>;
 
   constructor(
     db: RecordsDatabase,
@@ -58,6 +60,7 @@ export class PostgresKeyRepository implements KeyRepository {
     this.#withOwners = withOwners;
     this.#defaultPlanId = defaultPlanId;
     this.#snapshots = { defaultPlanId, plans: new PlanLimitsCache(pathCase) };
+    this.#lookUp = lookUpQuery(this.#selectCopies());
   }
 
   insert(key: NewConsumerKey, change: ChangeContext): Promise<boolean> {
@@ -94,19 +97,7 @@ export class PostgresKeyRepository implements KeyRepository {
 
   async findSnapshotsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundSnapshot[]> {
     if (lookups.length === 0) return [];
-    const snapshots = this.#selectCopies();
-    const rows = await snapshots
-      .select(['consumer_keys.lookup as found_lookup', 'consumer_keys.secret_version as found_version'])
-      .where('consumer_keys.lookup', 'in', lookups)
-      .unionAll(
-        snapshots
-          .select((select) => [
-            select.ref('previous_secrets.lookup').$notNull().as('found_lookup'),
-            select.ref('previous_secrets.version').$notNull().as('found_version'),
-          ])
-          .where('previous_secrets.lookup', 'in', lookups),
-      )
-      .execute();
+    const { rows } = await this.#db.executeQuery(this.#lookUp(lookups));
     return rows.map((row) => ({
       lookup: Buffer.from(row.found_lookup),
       secretVersion: row.found_version,
