@@ -262,8 +262,8 @@ describe('the original request', () => {
     expect(headers['tollgate-status']).toBeUndefined();
   });
 
-  it('is a 405 with TRACE, as in the proxy', async () => {
-    const { status, body } = await ask(url, ORIGINAL, { headers: original('x', '/', 'TRACE') });
+  it.each(['TRACE', 'CONNECT'])('is a 405 with %s, as in the proxy', async (method) => {
+    const { status, body } = await ask(url, ORIGINAL, { headers: original('x', '/', method) });
     expect([status, body.code]).toEqual([405, 'method_not_allowed']);
   });
 

@@ -70,6 +70,15 @@ describe('streams', () => {
     expect(outbox.follows).toBe(16);
   });
 
+  it('are 64 of a process at most, and a further one is overloaded until one has ended', async () => {
+    const { streams } = streamsOf(new CountedOutbox());
+    const open = (number: number) => streams.open({ ...REQUEST, client: `client ${number % 5}` });
+    const opened = await Promise.all(Array.from({ length: 64 }, (_, number) => open(number)));
+    await expect(open(64)).rejects.toMatchObject({ code: 'overloaded' });
+    await opened[0]?.[Symbol.asyncIterator]().return?.();
+    await open(64);
+  });
+
   it('opened and ended in a loop wake the task of timed events once', async () => {
     const { streams, woken } = streamsOf(new CountedOutbox());
     for (let times = 0; times < 50; times += 1) await readAll(await streams.open(REQUEST));

@@ -295,6 +295,23 @@ describe('an admin token with few scopes', () => {
   });
 });
 
+describe('an admin token that is limited to addresses and ends', () => {
+  it('makes, changes and rotates tokens that are not, as SECURITY.md says', async () => {
+    const expiresAt = new Date(management.clock.nowMs() + 60_000).toISOString();
+    const scopes = ['tokens:write', 'keys:read'];
+    const limited = await management.createToken({ scopes, expiresAt, allowedIps: ['127.0.0.1', '::1'] });
+    const as = (method: 'post' | 'patch', path: string, body: object) =>
+      management.sendAs(limited.secret, method, path, body);
+    const fields = { name: 'free', scopes: ['keys:read'] };
+    const made = (await as('post', '/tollgate/admin-token/create', fields).expect(201)).body;
+    expect(made).toMatchObject({ allowedIps: null, expiresAt: null });
+    const rotated = (await as('post', `${at(made)}/rotate`, { graceSeconds: 0 }).expect(200)).body;
+    await as('patch', at(made), { name: 'still free' }).expect(200);
+    management.clock.advance(60_000);
+    expect([await isAccepted(limited.secret), await isAccepted(rotated.secret)]).toEqual([false, true]);
+  });
+});
+
 describe('whoami', () => {
   it('shows the root token with all scopes, and what a console needs', async () => {
     const { body } = await management.send('get', '/tollgate/whoami').expect(200);
