@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { CandidateName } from '../setup/candidate.ts';
 import { type BenchResult, medianOf, type RoundNumber, ratioOf } from './bench-result.ts';
 import { decimal } from './table.ts';
+import { factor, throughputOfTwoToOne } from './workers-table.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 /** The published run, of which all figures are taken. */
@@ -26,6 +27,10 @@ export const FIGURES: Readonly<Record<string, (result: BenchResult) => string>> 
   'redis-us-one-connection': (result) => rangeText(result, 'one-connection', 'redisCpuUs'),
   'nginx-redis-us-one-connection': (result) =>
     decimal(medianOf(caseOf(result, 'one-connection'), 'nginx-lua', 'redisCpuUs'), 0),
+  'p99-one-connection': (result) =>
+    OURS.map((name) => ratioText(result, 'one-connection', [name, 'nginx-lua'], 'p99Ms')).join(' and '),
+  'second-worker': ({ workers }) => factor(throughputOfTwoToOne(measured(workers))),
+  'first-start-s': ({ startUp }) => decimal(measured(startUp).firstMs / 1000, 2),
 };
 
 /** The page with each figure as the result has it. Throws for a marker that is no figure, and for a figure that was not measured. */
@@ -54,12 +59,18 @@ export async function publishFigures(result: BenchResult): Promise<void> {
   }
 }
 
+function measured<Part>(part: Part | undefined): Part {
+  if (part === undefined) throw new Error('The run was of some cases only.');
+  return part;
+}
+
 function ratioText(
   result: BenchResult,
   caseId: string,
   pair: readonly [CandidateName, CandidateName],
+  number?: RoundNumber,
 ): string {
-  const ratio = ratioOf(caseOf(result, caseId), pair);
+  const ratio = ratioOf(caseOf(result, caseId), pair, number);
   if (ratio === undefined) throw new Error(`The run has no ${pair.join(' and ')} in ${caseId}.`);
   return decimal(ratio.median, 2);
 }

@@ -21,8 +21,13 @@ export function workersTable({ workers: rounds, machine }: BenchResult): string 
   const cpu = ratioOfTwoToOne(rounds, ({ cpuUs }) => cpuUs);
   return `${table(heads, rows)}
 
-100 keys, allowed, nothing pinned. Two workers against one, round by round: requests per second × ${factor(ratioOfTwoToOne(rounds, ({ requestsPerSecond }) => requestsPerSecond))}, CPU per request × ${factor(cpu)}.
+100 keys, allowed, nothing pinned. Two workers against one, round by round: requests per second × ${factor(throughputOfTwoToOne(rounds))}, CPU per request × ${factor(cpu)}.
 wrk, the backend and Redis run on the same ${machine.cores} cores, so the first factor is what the gateway gets of them; with as many cores for itself as workers it could be ${decimal(2 / cpu.median, 2)}, as far as CPU decides.`;
+}
+
+/** Requests per second of two workers, as a multiple of those of one. */
+export function throughputOfTwoToOne(rounds: readonly WorkersRound[]): Spread {
+  return ratioOfTwoToOne(rounds, ({ requestsPerSecond }) => requestsPerSecond);
 }
 
 /** Of the CPU of the machine, what the gateway's processes had on average. In cores. */
@@ -43,6 +48,7 @@ function ratioOfTwoToOne(rounds: readonly WorkersRound[], number: (round: Worker
   );
 }
 
-function factor({ median: middle, low, high }: Spread): string {
+/** The median, and the quartiles. */
+export function factor({ median: middle, low, high }: Spread): string {
   return `${decimal(middle, 2)} (${decimal(low, 2)}–${decimal(high, 2)})`;
 }
