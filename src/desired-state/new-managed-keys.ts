@@ -26,7 +26,7 @@ export interface RevealedSecret {
 }
 
 /** Keys that are sealed in one turn of the event loop. */
-const SEALED_AT_ONCE = 500;
+const SEALED_AT_ONCE = 100;
 
 /** Makes the keys that exist only in the configuration. A key without the hash of a secret gets a generated one. */
 export class NewManagedKeys {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChangeContext } from '../audit/change-context.ts';
 import { type FieldFault, ImportRejected, InvalidBody, PlanNotFound, SecretTaken } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -20,6 +21,9 @@ export interface KeyToImport {
   readonly fields: NewKeyFields;
   readonly secret: ImportedSecret;
 }
+
+/** Keys that are sealed in one turn of the event loop. */
+const SEALED_AT_ONCE = 100;
 
 /** What became of one key of an import. */
 export type ImportResult =
@@ -57,7 +61,7 @@ export class KeyImports {
     onConflict: 'fail' | 'skip',
     change: ChangeContext,
   ): Promise<readonly ImportResult[]> {
-    const imported = this.#allSealed(keys, change);
+    const imported = await this.#allSealed(keys, change);
     const failures = await this.#options.secrets.import(
       imported,
       { onConflict, action: 'key.import' },
@@ -82,17 +86,19 @@ export class KeyImports {
     return found.isPrevious && key.rotation === null ? undefined : { key, isPrevious: found.isPrevious };
   }
 
-  #allSealed(keys: readonly KeyToImport[], change: ChangeContext): readonly ImportedKey[] {
+  async #allSealed(keys: readonly KeyToImport[], change: ChangeContext): Promise<readonly ImportedKey[]> {
     const faults: FieldFault[] = [];
-    const sealed = keys.flatMap((key, index) => {
+    const sealed: ImportedKey[] = [];
+    for (const [index, key] of keys.entries()) {
+      // Sealing hundreds of keys at once would delay other requests.
+      if (index % SEALED_AT_ONCE === 0) await nextTurn();
       try {
-        return [this.#sealed(key, change)];
+        sealed.push(this.#sealed(key, change));
       } catch (error) {
         if (!(error instanceof InvalidBody)) throw error;
         faults.push(...error.under(`keys[${index}]`).faults);
-        return [];
       }
-    });
+    }
     if (faults.length > 0) throw new InvalidBody(faults);
     return sealed;
   }

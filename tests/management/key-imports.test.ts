@@ -204,6 +204,34 @@ describe('POST /api-keys/import', () => {
     expect((await detailOf(String(ids[1]))).secret).toMatch(/^tg_\*+$/);
   });
 
+  it('stores every field exactly as it was sent', async () => {
+    const keys = [
+      {
+        name: `quotes " ' \\ { } , and Ünïcode 🔑`,
+        externalId: 'a "customer" \\x00',
+        tags: ['eu', 'null'],
+        metadata: { list: [1, 'a,b', null], empty: {}, text: '{"a":1}', number: 1.5, none: null },
+        overrides: { main: { limit: 5 } },
+        allowedIps: ['192.0.2.0/24', '2001:db8::1'],
+        allowedOrigins: ['https://shop.example'],
+        selfService: ['rotate'],
+        expiresAt: '2099-12-31T23:59:59Z',
+      },
+      { name: 'without any' },
+    ].map((key) => ({ ...key, secret: newSecret() }));
+    const { body } = await post(IMPORT, { keys }).expect(200);
+    for (const [index, { secret, ...fields }] of keys.entries()) {
+      const { body: like } = await post(CREATE, fields).expect(201);
+      const [imported, created] = await Promise.all([
+        detailOf(body.results[index].consumerApiKeyId),
+        detailOf(like.id),
+      ]);
+      expect(imported.secret).toBe(secret);
+      for (const field of [...Object.keys(fields), 'metadata', 'overrides'])
+        expect([field, imported[field]]).toEqual([field, created[field]]);
+    }
+  });
+
   it.each(['hex', 'base64', 'base64url'] as const)('takes a digest in %s', async (encoding) => {
     const secret = newSecret();
     const { body } = await post(IMPORT, {

@@ -1,4 +1,4 @@
-import { type Insertable, sql } from 'kysely';
+import type { Insertable } from 'kysely';
 import type { AuditChain } from '../../../audit/audit-chain.ts';
 import type { AuditEntry, AuditedAction } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
@@ -6,6 +6,7 @@ import { eventOfEntry, type OutboxEvent } from '../../../events/outbox-event.ts'
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
 import { IS_HEARD, insertEvents } from '../events/outbox.ts';
 import { inTransaction } from '../in-transaction.ts';
+import { insertRows } from '../insert-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { type AuditLogTable, actorColumns } from './audit-log-tables.ts';
 
@@ -59,7 +60,7 @@ export class AuditedChanges {
         hash = row.hash;
         return row;
       });
-      await insertRows(trx, rows);
+      await insertRows(trx, 'audit_log', rows);
       await insertEvents(trx, lastEvent, events);
       lastEvent += events.length;
     }
@@ -78,25 +79,6 @@ export class AuditedChanges {
 
 /** Rows in one statement, which is built at once. */
 const ROWS_AT_ONCE = 500;
-
-/** With all rows as one parameter: with one for each value both Postgres and its client take twice as long. */
-async function insertRows(trx: RecordsDatabase, rows: readonly Insertable<AuditLogTable>[]): Promise<void> {
-  const written = rows.map(({ key_id, previous_hash, hash, ...row }) => ({
-    ...row,
-    ...{ key_id: textOf(key_id), previous_hash: textOf(previous_hash), hash: textOf(hash) },
-  }));
-  const columns = sql.join(Object.keys(written[0] ?? {}).map((name) => sql.ref(name)));
-  await sql`
-    INSERT INTO audit_log (${columns})
-    SELECT ${columns} FROM json_populate_recordset(NULL::audit_log, ${JSON.stringify(written)}::json)`.execute(
-    trx,
-  );
-}
-
-/** As Postgres writes a `bytea`. */
-function textOf(bytes: Uint8Array): string {
-  return `\\x${Buffer.from(bytes).toString('hex')}`;
-}
 
 /**
  * The end of the chain, locked until the transaction ends: no other transaction writes into the log before then. Rejects with

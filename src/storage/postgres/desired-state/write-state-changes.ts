@@ -9,7 +9,7 @@ import type { RecordVersion } from '../../../limiter/record-versions.ts';
 import { auditedPlan, planTarget } from '../../../plans/audited-plan.ts';
 import type { Plan } from '../../../plans/plan.ts';
 import type { NoteAction } from '../audit/audited-changes.ts';
-import { rowOfKey } from '../keys/key-rows.ts';
+import { insertKeyRows } from '../keys/key-rows.ts';
 import { snapshotVersion } from '../keys/key-snapshots.ts';
 import { beginImport, takenOf } from '../keys/write-imported-keys.ts';
 import { countBoundKeys } from '../plans/bound-keys.ts';
@@ -17,7 +17,7 @@ import { rowOfPlan } from '../plans/plans-table.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { noteWebhookActions, writeWebhooks } from './write-webhooks.ts';
 
-/** Rows in one statement: each statement has a timeout, and Postgres takes at most 65535 parameters. */
+/** Rows in one statement: each statement has a timeout. */
 const ROWS_AT_ONCE = 1000;
 
 interface WriteOptions {
@@ -135,10 +135,7 @@ async function insertKeys(trx: RecordsDatabase, keys: StateChanges['newKeys']): 
     const rejected = imported.filter((_, index) => taken[index]).map(({ key }) => key.externalId ?? key.id);
     if (rejected.length > 0) throw new SecretsTaken(rejected);
   }
-  for (const some of slicesOf(keys)) {
-    const rows = some.map(({ key, managedDigest }) => ({ ...rowOfKey(key), managed_digest: managedDigest }));
-    await trx.insertInto('consumer_keys').values(rows).execute();
-  }
+  for (const some of slicesOf(keys)) await insertKeyRows(trx, some);
 }
 
 /** Resolves with the new version of each key. */

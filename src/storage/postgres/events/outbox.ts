@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Outbox } from '../../../events/degradation-events.ts';
 import type { EventType } from '../../../events/event-types.ts';
 import type { OutboxEvent } from '../../../events/outbox-event.ts';
+import { insertRows } from '../insert-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
 /** Whether a webhook or a stream hears anything: a condition on `audit_log_ends`. */
@@ -41,7 +42,7 @@ export async function insertEvents(
   const rows = events.map(({ id, type, subject, atMs, tags, data }, index) => ({
     ...{ sequence: lastEvent + index + 1, id, type, subject, at: new Date(atMs), tags, data },
   }));
-  await trx.insertInto('events').values(rows).execute();
+  await insertRows(trx, 'events', rows);
 }
 
 /**

@@ -4,6 +4,7 @@ import type { ConsumerKey } from '../../../keys/consumer-key.ts';
 import type { NewConsumerKey } from '../../../keys/key-repository.ts';
 import { isVisible } from '../../../keys/key-tags.ts';
 import type { StoredSecret } from '../../../keys/secrets/stored-secret.ts';
+import { insertRows } from '../insert-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { type ConsumerKeysTable, KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
 
@@ -25,6 +26,18 @@ export function rowOfKey(key: NewConsumerKey): Insertable<ConsumerKeysTable> {
     ...secretColumns(key),
     managed_by: key.managedBy,
   };
+}
+
+/** Inserts new keys with one statement. */
+export function insertKeyRows(
+  trx: RecordsDatabase,
+  keys: readonly { readonly key: NewConsumerKey; readonly managedDigest?: Buffer }[],
+): Promise<void> {
+  const rows = keys.map(({ key, managedDigest = null }) => {
+    const { overrides, metadata } = key;
+    return { ...rowOfKey(key), overrides, metadata, managed_digest: managedDigest };
+  });
+  return insertRows(trx, 'consumer_keys', rows);
 }
 
 /** The columns of `consumer_keys` that an edit may change. */

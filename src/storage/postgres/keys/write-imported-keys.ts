@@ -5,8 +5,9 @@ import { recordOf } from '../../../keys/new-key.ts';
 import type { ImportedKey, ImportFailure, ImportOptions } from '../../../keys/secrets/secret-repository.ts';
 import type { SecretMatch } from '../../../keys/secrets/stored-secret.ts';
 import type { NoteAction } from '../audit/audited-changes.ts';
+import { bytesArray } from '../insert-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { rowOfKey } from './key-rows.ts';
+import { insertKeyRows } from './key-rows.ts';
 
 /** `SecretRepository.import`, within a transaction. */
 export async function importKeys(
@@ -27,10 +28,7 @@ export async function importKeys(
   const failures = taken.map((isSecretTaken) => (isSecretTaken ? 'secret_taken' : undefined));
   const stored = keys.filter((_key, index) => failures[index] === undefined);
   if (stored.length === 0 || (onConflict === 'fail' && stored.length < keys.length)) return failures;
-  await trx
-    .insertInto('consumer_keys')
-    .values(stored.map(({ key }) => rowOfKey(key)))
-    .execute();
+  await insertKeyRows(trx, stored);
   for (const { key } of stored)
     note({ action, target: keyTarget(key), changes: changedFields(null, auditedKey(recordOf(key))) });
   return failures;
@@ -73,22 +71,17 @@ export async function isTaken(db: RecordsDatabase, match: SecretMatch): Promise<
 
 /** The look-up values, as base64, of all keys' present and previous secrets that match one of these secrets. */
 async function takenValues(db: RecordsDatabase, matches: readonly SecretMatch[]): Promise<Set<string>> {
-  const lookups = listOf(matches.flatMap((match) => match.lookups));
-  const digestLookups = listOf(matches.flatMap((match) => match.digestLookups));
+  const lookups = bytesArray(matches.flatMap((match) => match.lookups));
+  const digestLookups = bytesArray(matches.flatMap((match) => match.digestLookups));
   const { rows } = await sql<TakenRow>`
     select lookup, digest_lookup from consumer_keys
-    where lookup in (${lookups}) or digest_lookup in (${digestLookups})
+    where lookup = any (${lookups}) or digest_lookup = any (${digestLookups})
     union all
     select lookup, digest_lookup from previous_secrets
-    where lookup in (${lookups}) or digest_lookup in (${digestLookups})`.execute(db);
+    where lookup = any (${lookups}) or digest_lookup = any (${digestLookups})`.execute(db);
   return new Set(
     rows.flatMap(({ lookup, digest_lookup: digestLookup }) => [textOf(lookup), textOf(digestLookup)]),
   );
-}
-
-/** For IN, which takes no empty list. */
-function listOf(values: readonly Buffer[]) {
-  return sql.join(values.length === 0 ? [null] : values);
 }
 
 /** Takes a secret if it is free. False if it is reserved or taken already. */
