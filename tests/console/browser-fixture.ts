@@ -144,7 +144,12 @@ async function openTab(
     signIn: async (presented) => {
       await page.getByLabel('Token', { exact: true }).fill(presented);
       await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+      await page
+        .getByRole('navigation', { name: 'Pages' })
+        .waitFor()
+        .catch(async (cause: unknown) => {
+          throw new Error(`not signed in: ${await page.locator('body').innerText()}`, { cause });
+        });
     },
     untilSeen: (locator, isSeen = true) =>
       until(
