@@ -148,7 +148,7 @@ async function openTab(
         .getByRole('navigation', { name: 'Pages' })
         .waitFor()
         .catch(async (cause: unknown) => {
-          throw new Error(`not signed in: ${await page.locator('body').innerText()}`, { cause });
+          throw new Error(`not signed in: ${await page.locator('body').textContent()}`, { cause });
         });
     },
     untilSeen: (locator, isSeen = true) =>
