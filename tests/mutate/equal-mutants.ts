@@ -207,6 +207,12 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
   },
   {
     file: 'src/usage/live-usage-writer.ts',
+    before: 'if (writes.length === 0) return true;',
+    after: 'if (false) return true;',
+    because: 'Then no write is unsettled, and no writes are sent; the line saves the steps.',
+  },
+  {
+    file: 'src/usage/live-usage-writer.ts',
     before: 'if (last !== undefined && this.#options.clock.monotonicMs() - last.atMs < REMEMBERED_MS)',
     after: 'if (last !== undefined && this.#options.clock.monotonicMs() - last.atMs <= REMEMBERED_MS)',
     because: 'They differ at one instant, about a warning in the log.',

@@ -86,4 +86,21 @@ describe('the calls of live usage', () => {
     await write([shard], 100, 60);
     expect(count('lrange')).toBeGreaterThan(0);
   });
+
+  it('compact a shard by what came since it was moved to the history', async () => {
+    const shard = 6;
+    const move = async () => {
+      for (const batch of (await live.take(shard)) ?? []) await live.drop(batch);
+      await live.release(shard, 0);
+      sent = '';
+    };
+    await write([shard], 3000);
+    await move();
+    await write([shard], 3000);
+    expect(count('lrange')).toBe(0);
+    await write([shard], 100, 80);
+    await move();
+    await write([shard], 100, 60);
+    expect(count('lrange')).toBeGreaterThan(0);
+  });
 });
