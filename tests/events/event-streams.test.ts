@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { StoreUnavailable } from '../../src/errors.ts';
 import {
   type EventPage,
   EventStreams,
@@ -130,5 +131,39 @@ describe('streams', () => {
     clock.advance(15_000);
     expect(await chunks.next()).toMatchObject({ done: true });
     expect(checks).toBe(3);
+  });
+
+  it('end by themselves when the store is away, and fail at any other fault', async () => {
+    const outbox = new CountedOutbox();
+    const { streams } = streamsOf(outbox);
+    const faults = [new StoreUnavailable('postgres', new Error('away')), new Error('a fault')];
+    const ends = faults.map(async (fault) => {
+      const chunks = (await streams.open(REQUEST))[Symbol.asyncIterator]();
+      await chunks.next();
+      outbox.after = () => Promise.reject(fault);
+      return chunks.next();
+    });
+    const [away, failed] = await Promise.allSettled(ends);
+    expect(away).toMatchObject({ value: { done: true } });
+    expect(failed).toMatchObject({ reason: faults[1] });
+  });
+
+  it('are noted once more every hour, so that events are written for them', async () => {
+    const clock = new ManualClock(0);
+    const outbox = new CountedOutbox();
+    const { streams } = streamsOf(outbox, clock);
+    const chunks = (await streams.open({ ...REQUEST, afterSequence: LAST_EVENT }))[Symbol.asyncIterator]();
+    await chunks.next();
+    for (const follows of [1, 2]) {
+      const heartbeat = chunks.next();
+      const readsBefore = outbox.reads;
+      await until(async () => outbox.reads >= readsBefore + 2);
+      expect(outbox.follows).toBe(follows);
+      clock.advance(3_600_000);
+      await heartbeat;
+    }
+    streams.stop();
+    expect(await chunks.next()).toMatchObject({ done: true });
+    expect(outbox.follows).toBe(3);
   });
 });

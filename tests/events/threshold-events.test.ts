@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { pino } from 'pino';
 import { EVENT_TYPES } from '../../src/events/event-types.ts';
@@ -26,6 +26,9 @@ beforeAll(async () => {
   outbox = new PostgresKeyOutbox(store.records.db);
 });
 afterAll(() => store.remove());
+afterEach(() => {
+  jest.useRealTimers();
+});
 beforeEach(async () => {
   const { webhooks } = store.records;
   for (const { id } of await webhooks.list({ onlyTags: [], limit: 100 }))
@@ -144,5 +147,62 @@ describe('events of thresholds', () => {
     for (let each = 0; each < 3; each += 1) others.add(passed('key_1'));
     await others.stop();
     expect(others.dropped).toBe(3);
+  });
+
+  it('are written together after a quarter of a second, one batch at a time', async () => {
+    jest.useFakeTimers();
+    const sizes: number[] = [];
+    let writing: Promise<void> | undefined;
+    const append = async (_type: string, { length }: readonly KeyEvent[]): Promise<void> => {
+      sizes.push(length);
+      await writing;
+    };
+    const events = eventsOver({ append, appendMissing: append });
+    const first = Promise.withResolvers<void>();
+    writing = first.promise;
+    events.add(passed('key_1'));
+    await jest.advanceTimersByTimeAsync(200);
+    events.add(passed('key_2'));
+    await jest.advanceTimersByTimeAsync(49);
+    expect(sizes).toEqual([]);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(sizes).toEqual([2]);
+    for (let each = 0; each < 3; each += 1) events.add(passed('key_1'));
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(sizes).toEqual([2]);
+    first.resolve();
+    await jest.advanceTimersByTimeAsync(1);
+    expect(sizes).toEqual([2, 3]);
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(sizes).toEqual([2, 3]);
+    await events.stop();
+  });
+
+  it('are tried again every two seconds, with one line in the log of each outage', async () => {
+    jest.useFakeTimers();
+    let isAway = true;
+    let calls = 0;
+    const append = async (): Promise<void> => {
+      calls += 1;
+      if (isAway) throw new Error('Postgres is away');
+    };
+    const lines: string[] = [];
+    const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
+    const events = new ThresholdEvents({ outbox: { append, appendMissing: append }, makeId, log });
+    for (const outages of [1, 2]) {
+      [isAway, calls] = [true, 0];
+      events.add(passed('key_1'));
+      await jest.advanceTimersByTimeAsync(250);
+      await jest.advanceTimersByTimeAsync(1999);
+      expect(calls).toBe(1);
+      await jest.advanceTimersByTimeAsync(1);
+      expect([calls, lines.length]).toEqual([2, outages]);
+      isAway = false;
+      await jest.advanceTimersByTimeAsync(2000);
+      await jest.advanceTimersByTimeAsync(10_000);
+      expect(calls).toBe(3);
+    }
+    await events.stop();
+    expect(events.dropped).toBe(0);
   });
 });
