@@ -584,9 +584,9 @@ describe('the key cache', () => {
     const keys = await cacheOf();
     const entry = await loaded(keys, store.add('key_a'));
     keys.follow([], clock.monotonicMs());
-    clock.advance(2000);
+    clock.advance(2249);
     expect(keys.isUnchecked(entry, clock.monotonicMs())).toBe(false);
-    clock.advance(1000);
+    clock.advance(1);
     expect(keys.isUnchecked(entry, clock.monotonicMs())).toBe(true);
     const confirming = confirm(keys, entry);
     store.change('key_a', '2.1');
@@ -638,11 +638,16 @@ describe('the key cache', () => {
     const reading = confirm(keys, entries[0]);
     await store.respond();
     expect(await reading).toMatchObject({ entry: { snapshot: { version: '2.1' } }, fresh: true });
+    clock.advance(1000);
     const failing = confirm(keys, entries[1]);
     await until(() => store.reads.length > 0);
     store.reads.shift()?.reject(new StoreUnavailable('postgres', undefined));
     expect(await failing).toEqual({ entry: entries[1], fresh: false });
+    // Not again before its time is over, although no change was followed meanwhile.
+    clock.advance(2249);
     expect(keys.isUnchecked(entries[1], clock.monotonicMs())).toBe(false);
+    clock.advance(1);
+    expect(keys.isUnchecked(entries[1], clock.monotonicMs())).toBe(true);
   });
 
   it('drops the copies that a followed change makes outdated, and no newer ones', async () => {

@@ -50,6 +50,15 @@ describe('the entries of keys', () => {
     ]);
   });
 
+  it('of a secret that was removed may be those of another key', () => {
+    for (const digest of ['a', 'b', 'c']) entries.add(entryOf('key_a', digest));
+    entries.delete('c');
+    entries.add(entryOf('key_b', 'c'));
+    expect(entries.ofKey('key_a').map(({ digest }) => digest)).toEqual(['a', 'b']);
+    entries.deleteKey('key_a');
+    expect(entries.get('c')?.snapshot.keyId).toBe('key_b');
+  });
+
   it('pass from one key to another with the secret', () => {
     entries.add(entryOf('key_a', 'a'));
     entries.add(entryOf('key_b', 'a'));

@@ -126,6 +126,22 @@ describe('checks of cached keys', () => {
     }
   });
 
+  it('are made every three seconds', async () => {
+    jest.useFakeTimers();
+    try {
+      active = copies(1);
+      revalidator.start();
+      for (const checks of [1, 2, 3]) {
+        await jest.advanceTimersByTimeAsync(2999);
+        expect(queries).toHaveLength(checks - 1);
+        await jest.advanceTimersByTimeAsync(1);
+        expect(queries).toHaveLength(checks);
+      }
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   it('keep no process alive between them', () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = timers();

@@ -36,6 +36,7 @@ const addUnits = clockedScript(() => redis, 'counters/addUnits-7');
 const readWindows = clockedScript(() => redis, 'counters/readWindows-n');
 const settleCost = clockedScript(() => redis, 'counters/settleCost-n');
 const clearWindows = clockedScript(() => redis, 'counters/clearWindows-n');
+const passThreshold = clockedScript(() => redis, 'counters/passThreshold-2');
 const countReplicas = clockedScript(() => redis, 'decisions/countReplicas-1');
 
 interface Units {
@@ -285,6 +286,15 @@ describe('windows that are closed', () => {
       leftMs,
     );
     expect(await redis.zcard(names.index)).toBe(1);
+  });
+});
+
+describe('the thresholds that a window has passed', () => {
+  it('are known until it ends', async () => {
+    const pass = (threshold: number) =>
+      passThreshold(NOW_MS, [names.granted, names.index], [threshold, 10, SOON]);
+    expect([await pass(80), await pass(80), await pass(100)]).toEqual([1, 0, 1]);
+    expect(await redis.pexpiretime(names.index)).toBe(SOON);
   });
 });
 
