@@ -133,6 +133,35 @@ describe('a webhook', () => {
     await management.send('get', at(made)).expect(404);
   });
 
+  it('is listed once over all pages, the newest first', async () => {
+    const made = [await create(), await create(), await create()].map(({ webhookId }) => webhookId);
+    const listed: string[] = [];
+    for (let cursor = ''; ; ) {
+      const { body } = await management.send('get', `/tollgate/webhook?limit=1${cursor}`).expect(200);
+      listed.push(...body.webhooks.map(({ webhookId }: Made) => webhookId));
+      if (body.nextCursor === undefined) break;
+      cursor = `&cursor=${body.nextCursor}`;
+    }
+    expect(listed.slice(0, 3)).toEqual(made.toReversed());
+    expect(new Set(listed).size).toBe(listed.length);
+    const whole = await management.send('get', `/tollgate/webhook?limit=${listed.length}`).expect(200);
+    expect(whole.body).toEqual({ webhooks: expect.objectContaining({ length: listed.length }) });
+  });
+
+  it('does not count as failing any more at another address', async () => {
+    const made = await create();
+    const failing_since = new Date('2026-02-03T04:05:06Z');
+    await management.records.db
+      .updateTable('webhooks')
+      .set({ failing_since })
+      .where('id', '=', made.webhookId)
+      .execute();
+    const { body } = await management.send('patch', at(made), { description: 'Same' }).expect(200);
+    expect(body.failingSince).toBe('2026-02-03T04:05:06Z');
+    const moved = await management.send('patch', at(made), { url: 'https://9.9.9.9/hook' }).expect(200);
+    expect(moved.body.failingSince).toBeNull();
+  });
+
   it('is made once for one Idempotency-Key', async () => {
     const send = () => management.send('post', CREATE, FIELDS).set('Idempotency-Key', 'a-webhook');
     const first = await send().expect(201);

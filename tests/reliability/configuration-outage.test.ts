@@ -151,7 +151,7 @@ describe('CONFIG_FILE while Postgres goes down', () => {
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
   it.each<[string, Lost, RegExp, readonly number[]]>([
-    ['as keys are written', 'request', /insert into "consumer_keys"/, NOTHING],
+    ['as keys are written', 'request', /INSERT INTO "consumer_keys"/, NOTHING],
     ['before the commit', 'request', /commit\0/i, NOTHING],
     ['and takes the reply to the commit along', 'reply', /COMMIT\0/, EVERYTHING],
   ])('%s is applied once as soon as it is back', async (where, what, fatal, storedThen) => {
