@@ -2,7 +2,8 @@ import type { Config } from 'jest';
 
 /**
  * Node runs the test files as they are, see `run-file.ts`; Jest compiles only those of the console's components, which have a browser's
- * environment. Stores are started once, before the first test. Many tests wait more than they compute, so four workers share two cores.
+ * environment. Stores are started once, before the first test. Many tests wait more than they compute, so three workers share two cores. A fourth takes
+ * a quarter more CPU time for the same tests, and ends no earlier.
  */
 const config: Config = {
   testEnvironment: '<rootDir>/tests/support/jest/node-environment.ts',
@@ -34,7 +35,7 @@ const config: Config = {
   // Beside the modules: a run has its own folder for temporary files.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testTimeout: 180_000,
-  maxWorkers: 4,
+  maxWorkers: 3,
   // A worker that has loaded a thousand modules writes Node's cache of their code as it ends, which takes more than the usual half second.
   workerGracefulExitTimeout: 5000,
 };
