@@ -2,8 +2,8 @@ import type { Config } from 'jest';
 
 /**
  * Node runs the test files as they are, see `run-file.ts`; Jest compiles only those of the console's components, which have a browser's
- * environment. Stores are started once, before the first test. Many tests wait more than they compute, so three workers share two cores. A fourth takes
- * a quarter more CPU time for the same tests, and ends no earlier.
+ * environment. Stores are started once, before the first test. Many tests wait more than they compute, so three workers share two cores. A fourth
+ * ends a tenth earlier, and made two tests fail on a machine with a load of 14.
  */
 const config: Config = {
   testEnvironment: '<rootDir>/tests/support/jest/node-environment.ts',
