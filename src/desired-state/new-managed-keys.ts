@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChangeContext } from '../audit/change-context.ts';
 import { newKey } from '../keys/new-key.ts';
-import type { SecretSealer } from '../keys/secrets/stored-secret.ts';
+import { SEALED_AT_ONCE, type SecretSealer } from '../keys/secrets/stored-secret.ts';
 import type { Random } from '../platform/random.ts';
 import { createSecret } from '../secrets/secret-format.ts';
 import type { DesiredKey } from './desired-state.ts';
@@ -25,9 +25,6 @@ export interface RevealedSecret {
   readonly secret: string;
 }
 
-/** Keys that are sealed in one turn of the event loop. */
-const SEALED_AT_ONCE = 100;
-
 /** Makes the keys that exist only in the configuration. A key without the hash of a secret gets a generated one. */
 export class NewManagedKeys {
   readonly #options: NewManagedKeysOptions;
@@ -46,7 +43,6 @@ export class NewManagedKeys {
     const secrets: RevealedSecret[] = [];
     for (const { action, wanted } of keys) {
       if (action !== 'create' || wanted === undefined) continue;
-      // Sealing thousands of keys at once would delay other requests.
       if (newKeys.length % SEALED_AT_ONCE === SEALED_AT_ONCE - 1) await nextTurn();
       const { made, secret } = this.#makeKey(wanted, owner, change);
       newKeys.push(made);

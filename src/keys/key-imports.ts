@@ -6,7 +6,7 @@ import type { ConsumerKey } from './consumer-key.ts';
 import { rotationAt } from './key-rotation.ts';
 import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
 import type { FoundKey, ImportedKey, ImportFailure, SecretRepository } from './secrets/secret-repository.ts';
-import type { ImportedSecret, SecretSealer } from './secrets/stored-secret.ts';
+import { type ImportedSecret, SEALED_AT_ONCE, type SecretSealer } from './secrets/stored-secret.ts';
 
 /** What imports of keys need. */
 export interface KeyImportsOptions {
@@ -21,9 +21,6 @@ export interface KeyToImport {
   readonly fields: NewKeyFields;
   readonly secret: ImportedSecret;
 }
-
-/** Keys that are sealed in one turn of the event loop. */
-const SEALED_AT_ONCE = 100;
 
 /** What became of one key of an import. */
 export type ImportResult =
@@ -90,7 +87,6 @@ export class KeyImports {
     const faults: FieldFault[] = [];
     const sealed: ImportedKey[] = [];
     for (const [index, key] of keys.entries()) {
-      // Sealing hundreds of keys at once would delay other requests.
       if (index % SEALED_AT_ONCE === 0) await nextTurn();
       try {
         sealed.push(this.#sealed(key, change));

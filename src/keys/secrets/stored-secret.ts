@@ -35,6 +35,9 @@ export interface SecretMatch {
   readonly isReserved: boolean;
 }
 
+/** Keys that are sealed in one turn of the event loop: more at once would delay other requests. */
+export const SEALED_AT_ONCE = 100;
+
 /** What is needed to store secrets. */
 export interface SecretSealerOptions {
   readonly vault: SecretVault;

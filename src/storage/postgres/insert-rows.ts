@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
+import { bytesText } from './array-literals.ts';
 import type { RecordsDatabase, RecordsTables } from './records-database.ts';
-import { textArray } from './usage/text-array.ts';
 
 /**
  * Inserts rows, which all have the same columns, with one statement. All are one parameter: with one for each value both Postgres and its
@@ -18,11 +18,6 @@ export async function insertRows(
     SELECT ${columns} FROM json_populate_recordset(NULL::${sql.table(table)}, ${written}::json)`.execute(trx);
 }
 
-/** A list of `bytea` as one parameter. */
-export function bytesArray(values: readonly Uint8Array[]) {
-  return sql`${textArray(values.map(bytesText))}::bytea[]`;
-}
-
 function withBytesAsText(row: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const written = { ...row };
   for (const name in written) {
@@ -30,9 +25,4 @@ function withBytesAsText(row: Readonly<Record<string, unknown>>): Readonly<Recor
     if (value instanceof Uint8Array) written[name] = bytesText(value);
   }
   return written;
-}
-
-/** As Postgres writes a `bytea`. */
-function bytesText(bytes: Uint8Array): string {
-  return `\\x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')}`;
 }

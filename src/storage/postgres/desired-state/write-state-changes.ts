@@ -9,7 +9,7 @@ import type { RecordVersion } from '../../../limiter/record-versions.ts';
 import { auditedPlan, planTarget } from '../../../plans/audited-plan.ts';
 import type { Plan } from '../../../plans/plan.ts';
 import type { NoteAction } from '../audit/audited-changes.ts';
-import { insertKeyRows } from '../keys/key-rows.ts';
+import { insertNewKeys } from '../keys/key-rows.ts';
 import { snapshotVersion } from '../keys/key-snapshots.ts';
 import { beginImport, takenOf } from '../keys/write-imported-keys.ts';
 import { countBoundKeys } from '../plans/bound-keys.ts';
@@ -135,7 +135,7 @@ async function insertKeys(trx: RecordsDatabase, keys: StateChanges['newKeys']): 
     const rejected = imported.filter((_, index) => taken[index]).map(({ key }) => key.externalId ?? key.id);
     if (rejected.length > 0) throw new SecretsTaken(rejected);
   }
-  for (const some of slicesOf(keys)) await insertKeyRows(trx, some);
+  for (const some of slicesOf(keys)) await insertNewKeys(trx, some);
 }
 
 /** Resolves with the new version of each key. */

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { addUnder, type Counts, onlyHourOf, type UsageSlice } from '../../../usage/usage-slice.ts';
+import { textArray } from '../array-literals.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { textArray } from '../usage/text-array.ts';
 
 /** Whether a webhook or a stream hears usage: a condition on `audit_log_ends`. */
 export const IS_USAGE_HEARD = sql<boolean>`(hears_usage OR coalesce(usage_streamed_until > now(), false))`;

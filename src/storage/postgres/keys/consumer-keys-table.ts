@@ -72,20 +72,13 @@ export const ROTATION_COLUMNS = [
   'previous_secrets.last_used_at as previous_last_used_at',
 ] as const;
 
-/** The values of these columns without a previous secret. */
-export const NO_ROTATION: RotationColumns = {
-  previous_rotated_at: null,
-  previous_valid_until: null,
-  previous_last_used_at: null,
-};
-
-/** A subquery and not a join, so that the same columns can be selected with a row lock, and returned from an insert. */
+/** A subquery and not a join, so that the same columns can be selected with a row lock. */
 const LAST_USED_AT = sql<Date | null>`(
   SELECT last_used_at FROM usage_totals WHERE usage_totals.key_id = consumer_keys.id
 )`.as('last_used_at');
 
-/** The columns of which a `ConsumerKey` is made, except its rotation. */
-export const OWN_KEY_COLUMNS = [
+/** The columns of which a `ConsumerKey` is made, with the previous secret joined. */
+export const KEY_COLUMNS = [
   'consumer_keys.id',
   'consumer_keys.name',
   'consumer_keys.created_at',
@@ -104,10 +97,8 @@ export const OWN_KEY_COLUMNS = [
   'consumer_keys.managed_by',
   'consumer_keys.secret_hint',
   LAST_USED_AT,
+  ...ROTATION_COLUMNS,
 ] as const;
-
-/** The columns of which a `ConsumerKey` is made, with the previous secret joined. */
-export const KEY_COLUMNS = [...OWN_KEY_COLUMNS, ...ROTATION_COLUMNS] as const;
 
 /** The key that a row holds. */
 export function keyOfRow(

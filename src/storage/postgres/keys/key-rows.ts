@@ -1,4 +1,4 @@
-import { type Insertable, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import type { ConsumerKey } from '../../../keys/consumer-key.ts';
 import type { NewConsumerKey } from '../../../keys/key-repository.ts';
@@ -6,7 +6,7 @@ import { isVisible } from '../../../keys/key-tags.ts';
 import type { StoredSecret } from '../../../keys/secrets/stored-secret.ts';
 import { insertRows } from '../insert-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { type ConsumerKeysTable, KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
+import { KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
 
 /** Selects keys with their rotations, for `keyOfRow`. */
 export function selectKeys(db: RecordsDatabase) {
@@ -16,41 +16,49 @@ export function selectKeys(db: RecordsDatabase) {
     .select(KEY_COLUMNS);
 }
 
-/** The row of a new key. */
-export function rowOfKey(key: NewConsumerKey): Insertable<ConsumerKeysTable> {
+/** A key that is not stored yet. Without `managedDigest` no configuration manages it. */
+export interface KeyToInsert {
+  readonly key: NewConsumerKey;
+  readonly managedDigest?: Buffer;
+}
+
+/** Inserts new keys with one statement. */
+export function insertNewKeys(trx: RecordsDatabase, keys: readonly KeyToInsert[]): Promise<void> {
+  return insertRows(trx, 'consumer_keys', keys.map(rowOf));
+}
+
+function rowOf({ key, managedDigest }: KeyToInsert) {
   return {
     id: key.id,
     created_at: new Date(key.createdAtMs),
     updated_at: new Date(key.updatedAtMs),
-    ...editableColumns(key),
+    ...plainColumns(key),
+    overrides: key.overrides,
+    metadata: key.metadata,
     ...secretColumns(key),
     managed_by: key.managedBy,
+    managed_digest: managedDigest ?? null,
   };
-}
-
-/** Inserts new keys with one statement. */
-export function insertKeyRows(
-  trx: RecordsDatabase,
-  keys: readonly { readonly key: NewConsumerKey; readonly managedDigest?: Buffer }[],
-): Promise<void> {
-  const rows = keys.map(({ key, managedDigest = null }) => {
-    const { overrides, metadata } = key;
-    return { ...rowOfKey(key), overrides, metadata, managed_digest: managedDigest };
-  });
-  return insertRows(trx, 'consumer_keys', rows);
 }
 
 /** The columns of `consumer_keys` that an edit may change. */
 export function editableColumns(key: ConsumerKey) {
   return {
+    ...plainColumns(key),
+    overrides: JSON.stringify(key.overrides),
+    metadata: jsonOf(key.metadata),
+  };
+}
+
+/** Those of them that hold no JSON. */
+function plainColumns(key: ConsumerKey) {
+  return {
     name: key.name,
     enabled: key.enabled,
     expires_at: dateOf(key.expiresAtMs),
     plan_id: key.planId,
-    overrides: JSON.stringify(key.overrides),
     external_id: key.externalId,
     tags: key.tags,
-    metadata: jsonOf(key.metadata),
     allowed_ips: key.allowedIps,
     allowed_origins: key.allowedOrigins,
     self_service: key.selfService,

@@ -13,15 +13,16 @@ import type {
   UpdatedKey,
   UpdateFailure,
 } from '../../../keys/key-repository.ts';
+import { recordOf } from '../../../keys/new-key.ts';
 import type { RecordVersion } from '../../../limiter/record-versions.ts';
 import type { PathCase } from '../../../paths/path-readings.ts';
 import { PlanLimitsCache } from '../../../plans/plan-limits-cache.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { KEY_COLUMNS, keyOfRow, NO_ROTATION, OWN_KEY_COLUMNS } from './consumer-keys-table.ts';
+import { KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
 import { editKeys, existingKeys, lockedPlan } from './key-edits.ts';
-import { hasId, lockedKeys, rowOfKey } from './key-rows.ts';
+import { hasId, insertNewKeys, lockedKeys } from './key-rows.ts';
 import {
   lookUpQuery,
   OWNER_COLUMNS,
@@ -48,7 +49,8 @@ export class PostgresKeyRepository implements KeyRepository {
   readonly #defaultPlanId: string | null;
   readonly #snapshots: SnapshotOptions;
   readonly #withOwners: boolean;
-  readonly #lookUp: ReturnType<typeof lookUpQuery>;
+  /** Built with the first look-up. */
+  #lookUp: ReturnType<typeof lookUpQuery> | undefined;
 
   constructor(
     db: RecordsDatabase,
@@ -60,19 +62,14 @@ export class PostgresKeyRepository implements KeyRepository {
     this.#withOwners = withOwners;
     this.#defaultPlanId = defaultPlanId;
     this.#snapshots = { defaultPlanId, plans: new PlanLimitsCache(pathCase) };
-    this.#lookUp = lookUpQuery(this.#selectCopies());
   }
 
   insert(key: NewConsumerKey, change: ChangeContext): Promise<boolean> {
     return this.#changes.make(change, async (trx, note) => {
       if (key.planId !== null && !(await lockedPlan(trx, key.planId, 'forKeyShare'))) return false;
-      const inserted = await trx
-        .insertInto('consumer_keys')
-        .values(rowOfKey(key))
-        .returning(OWN_KEY_COLUMNS)
-        .executeTakeFirstOrThrow();
-      const made = keyOfRow({ ...inserted, ...NO_ROTATION });
-      note({ action: 'key.create', target: keyTarget(made), changes: changedFields(null, auditedKey(made)) });
+      await insertNewKeys(trx, [{ key }]);
+      const changes = changedFields(null, auditedKey(recordOf(key)));
+      note({ action: 'key.create', target: keyTarget(key), changes });
       return true;
     });
   }
@@ -97,6 +94,7 @@ export class PostgresKeyRepository implements KeyRepository {
 
   async findSnapshotsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundSnapshot[]> {
     if (lookups.length === 0) return [];
+    this.#lookUp ??= lookUpQuery(this.#selectCopies());
     const { rows } = await this.#db.executeQuery(this.#lookUp(lookups));
     return rows.map((row) => ({
       lookup: Buffer.from(row.found_lookup),

@@ -4,10 +4,10 @@ import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
 import { recordOf } from '../../../keys/new-key.ts';
 import type { ImportedKey, ImportFailure, ImportOptions } from '../../../keys/secrets/secret-repository.ts';
 import type { SecretMatch } from '../../../keys/secrets/stored-secret.ts';
+import { bytesArray } from '../array-literals.ts';
 import type { NoteAction } from '../audit/audited-changes.ts';
-import { bytesArray } from '../insert-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { insertKeyRows } from './key-rows.ts';
+import { insertNewKeys } from './key-rows.ts';
 
 /** `SecretRepository.import`, within a transaction. */
 export async function importKeys(
@@ -28,7 +28,7 @@ export async function importKeys(
   const failures = taken.map((isSecretTaken) => (isSecretTaken ? 'secret_taken' : undefined));
   const stored = keys.filter((_key, index) => failures[index] === undefined);
   if (stored.length === 0 || (onConflict === 'fail' && stored.length < keys.length)) return failures;
-  await insertKeyRows(trx, stored);
+  await insertNewKeys(trx, stored);
   for (const { key } of stored)
     note({ action, target: keyTarget(key), changes: changedFields(null, auditedKey(recordOf(key))) });
   return failures;

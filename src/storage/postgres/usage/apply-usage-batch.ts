@@ -3,6 +3,7 @@ import type { UsageBatch } from '../../../usage/live-usage.ts';
 import { NO_CAPS, SliceTable } from '../../../usage/slice-table.ts';
 import type { ApplyOutcome } from '../../../usage/usage-history.ts';
 import { addCounts, noCounts, type UsageSlice } from '../../../usage/usage-slice.ts';
+import { textArray } from '../array-literals.ts';
 import { addUnsent, type CustomersOf, IS_USAGE_HEARD } from '../events/unsent-usage.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import {
@@ -13,7 +14,6 @@ import {
   nameRowsOfDeleted,
   placed,
 } from './name-rows.ts';
-import { textArray } from './text-array.ts';
 import { ADD_TOTALS, addOverTime, addRows, totalsArrays, UsageRows } from './usage-rows.ts';
 
 /**

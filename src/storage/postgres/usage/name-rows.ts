@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { capNames, MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from '../../../usage/cap-names.ts';
 import { addUnder, type Counts, type UsageSlice } from '../../../usage/usage-slice.ts';
+import { textArray } from '../array-literals.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { textArray } from './text-array.ts';
 import { UsageRows } from './usage-rows.ts';
 
 /** The list for the names of each table, and how many names of a key it may have. */

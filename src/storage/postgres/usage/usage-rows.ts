@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import { OTHER } from '../../../usage/cap-names.ts';
 import type { Counts } from '../../../usage/usage-slice.ts';
+import { textArray } from '../array-literals.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { textArray } from './text-array.ts';
 
 /** The columns of counts, and their fields in `Counts`. Totals and lists have the first four, rows over time have all. */
 const LIST_COLUMNS = {
