@@ -3,7 +3,7 @@ import type { Managed } from '../support/admin.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 let fleet: Fleet<RunningGateway>;
@@ -13,14 +13,11 @@ let postgres: TcpRelay;
 let gateway: RunningGateway;
 /** Of an admin token. */
 let verifier: string;
-const portOf = (url: string, usual: number) => Number(new URL(url).port || usual);
-const redisPort = () => portOf(fleet.redisUrl, 6379);
-const postgresPort = () => portOf(fleet.databaseUrl, 5432);
 
 beforeAll(async () => {
   fleet = await startInProcessFleet(1);
-  redis = await TcpRelay.start(redisPort());
-  postgres = await TcpRelay.start(postgresPort());
+  redis = await TcpRelay.start(portOf(fleet.redisUrl));
+  postgres = await TcpRelay.start(portOf(fleet.databaseUrl));
   gateway = await startInProcess({
     ...fleet.environment,
     AUTHORIZE_PORT: '0',
@@ -37,8 +34,8 @@ afterAll(async () => {
   await Promise.all([redis?.stop(), postgres?.stop()]);
 });
 afterEach(() => {
-  redis.pass(redisPort());
-  postgres.pass(postgresPort());
+  redis.pass(portOf(fleet.redisUrl));
+  postgres.pass(portOf(fleet.databaseUrl));
 });
 
 async function verify(secret: string, token: string): Promise<Managed> {
@@ -67,7 +64,7 @@ describe('POST /verify', () => {
         limits: [],
       }),
     ]);
-    redis.pass(redisPort());
+    redis.pass(portOf(fleet.redisUrl));
     await until(async () => (await verify(secret, verifier)).body.limits.length === 1);
   });
 
@@ -81,7 +78,7 @@ describe('POST /verify', () => {
       expect([response.status, response.body.code]).toEqual([503, 'store_unavailable']);
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
     }
-    postgres.pass(postgresPort());
+    postgres.pass(portOf(fleet.databaseUrl));
     await until(async () => (await verify(unknown.secret, verifier)).body.allowed === true);
   });
 });

@@ -6,7 +6,7 @@ import { Admin } from '../support/admin.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { type ChaosBackend, startChaosBackend } from './chaos-backend.ts';
 import { ChaosReplica } from './chaos-replica.ts';
@@ -57,7 +57,7 @@ export async function startWorld(
   try {
     const postgres = await startPostgresServer();
     started.push(() => postgres.stop());
-    const postgresRelay = await TcpRelay.start(Number(new URL(postgres.url).port));
+    const postgresRelay = await TcpRelay.start(portOf(postgres.url));
     started.push(() => postgresRelay.stop());
     const backend = await startChaosBackend();
     started.push(() => backend.stop());

@@ -7,7 +7,7 @@ import { type Fleet, startFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
 import { testRedisUrl } from '../support/stores.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 /** How often a page of the console looks at the gateway. */
@@ -66,7 +66,7 @@ interface ConsoleTab {
 export async function startConsole(settings: Readonly<Record<string, string>> = {}): Promise<ConsoleStage> {
   await buildConsoleWhereOutdated();
   const redisUrl = testRedisUrl();
-  const redisPort = Number(new URL(redisUrl).port);
+  const redisPort = portOf(redisUrl);
   const redis = await TcpRelay.start(redisPort);
   const fleet = await startFleet(1, {
     REDIS_URL: redis.urlOf(redisUrl),

@@ -3,7 +3,7 @@ import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, isAlive, startGateway } from '../support/gateway.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 let fleet: Fleet;
@@ -40,8 +40,7 @@ describe('live counters that are reset', () => {
   let relayed: GatewayProcess;
   beforeEach(async () => {
     onSent = () => {};
-    const port = Number(new URL(fleet.redisUrl).port || 6379);
-    relay = await TcpRelay.start(port, { onSent: (bytes) => onSent(String(bytes)) });
+    relay = await TcpRelay.start(portOf(fleet.redisUrl), { onSent: (bytes) => onSent(String(bytes)) });
     relayed = await startGateway({ ...fleet.environment, REDIS_URL: relay.urlOf(fleet.redisUrl) });
   });
   afterEach(async () => {

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, isAlive, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 let fleet: Fleet;
@@ -111,11 +111,10 @@ describe('a request whose replica is killed', () => {
   let victim: GatewayProcess;
   beforeEach(async () => {
     [toPostgres, toRedis] = [() => {}, () => {}];
-    const portOf = (url: string, port: number) => Number(new URL(url).port || port);
-    postgres = await TcpRelay.start(portOf(fleet.databaseUrl, 5432), {
+    postgres = await TcpRelay.start(portOf(fleet.databaseUrl), {
       onSent: (bytes) => toPostgres(String(bytes)),
     });
-    redis = await TcpRelay.start(portOf(fleet.redisUrl, 6379), { onSent: (bytes) => toRedis(String(bytes)) });
+    redis = await TcpRelay.start(portOf(fleet.redisUrl), { onSent: (bytes) => toRedis(String(bytes)) });
     victim = await startGateway({
       ...fleet.environment,
       DATABASE_URL: postgres.urlOf(fleet.databaseUrl),

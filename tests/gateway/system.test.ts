@@ -9,7 +9,7 @@ import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway, startGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 /** Where the fleet's own replica is not seen: over relays to its Postgres, and to a Redis of its own. */
@@ -19,7 +19,6 @@ let gateway: RunningGateway;
 let redis: RedisServer;
 let redisRelay: TcpRelay;
 let postgresRelay: TcpRelay;
-const portOf = (url: string) => Number(new URL(url).port || 5432);
 
 beforeAll(async () => {
   [fleet, redis] = await Promise.all([startInProcessFleet(1), startRedisServer()]);

@@ -12,7 +12,7 @@ import { documentedCommands } from '../support/documented-commands.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
 import { testRedisUrl } from '../support/stores.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
@@ -124,7 +124,7 @@ describe('completeUntil', () => {
   let fleet: Fleet<RunningGateway>;
   beforeAll(async () => {
     const redisUrl = testRedisUrl();
-    redisPort = Number(new URL(redisUrl).port);
+    redisPort = portOf(redisUrl);
     relay = await TcpRelay.start(redisPort);
     fleet = await startInProcessFleet(2, { REDIS_URL: relay.urlOf(redisUrl), USAGE_FLUSH_MS: '500' });
   });

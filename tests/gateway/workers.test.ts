@@ -10,7 +10,7 @@ import { burst, statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { type GatewayProcess, isAlive, runGateway, startGateway } from '../support/gateway.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 let fleet: Fleet;
@@ -179,7 +179,7 @@ describe('two workers', () => {
 
 describe('two workers that can not start', () => {
   it('name a store that hangs', async () => {
-    const relay = await TcpRelay.start(Number(new URL(fleet.databaseUrl).port));
+    const relay = await TcpRelay.start(portOf(fleet.databaseUrl));
     relay.silence();
     const unready = await startGateway(
       {

@@ -7,14 +7,14 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { MIGRATIONS } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { createMigratedDatabase } from '../support/stores.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { TEST_VAULT } from '../support/test-vault.ts';
 
 const USED_AT_MS = Date.UTC(2026, 1, 3, 4, 5, 6);
 
 it('uses of previous secrets noted while Postgres is down are written later', async () => {
   const database = await createMigratedDatabase();
-  const relay = await TcpRelay.start(Number(new URL(database.url).port || 5432));
+  const relay = await TcpRelay.start(portOf(database.url));
   const records = openRecords({
     url: relay.urlOf(database.url),
     maxConnections: 2,
@@ -44,7 +44,7 @@ it('uses of previous secrets noted while Postgres is down are written later', as
     relay.reject();
     uses.note(key.id, 1);
     await uses.stop();
-    relay.pass(Number(new URL(database.url).port || 5432));
+    relay.pass(portOf(database.url));
     expect(await lastUse()).toBeNull();
     await uses.stop();
     expect(await lastUse()).toEqual(new Date(USED_AT_MS));

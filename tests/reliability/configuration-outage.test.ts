@@ -8,7 +8,7 @@ import { statusOf } from '../support/burst.ts';
 import { gatewaySettings, type RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
 
@@ -25,7 +25,7 @@ let isFatal: ((bytes: string, kind: Lost) => boolean) | undefined;
 
 beforeAll(async () => {
   database = await createMigratedDatabase();
-  relay = await TcpRelay.start(Number(new URL(database.url).port), {
+  relay = await TcpRelay.start(portOf(database.url), {
     onSent: (bytes) => void isOver(bytes, 'request'),
     rewrite: (bytes) => (isOver(bytes, 'reply') ? Buffer.alloc(0) : bytes),
   });
@@ -51,7 +51,7 @@ function isOver(bytes: Buffer, kind: Lost): boolean {
   return true;
 }
 
-const isBack = () => relay.pass(Number(new URL(database.url).port));
+const isBack = () => relay.pass(portOf(database.url));
 
 /** Two plans and two keys, one of which gets a secret. */
 function configurationOf(owner: string) {

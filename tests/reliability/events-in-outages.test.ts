@@ -8,7 +8,7 @@ import { type Fleet, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { createMigratedDatabase } from '../support/stores.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { untilDegraded } from './support/redis-fleet.ts';
 
@@ -21,7 +21,7 @@ let fleet: Fleet;
 let replicas: GatewayProcess[];
 beforeAll(async () => {
   database = await createMigratedDatabase();
-  postgres = await TcpRelay.start(Number(new URL(database.url).port));
+  postgres = await TcpRelay.start(portOf(database.url));
   db = connectPostgres({ url: database.url, maxConnections: 2, onIdleError: () => {} });
   redis = await startRedisServer();
   fleet = await startFleet(2, {
@@ -109,7 +109,7 @@ describe('with real replicas and stores', () => {
     replicas[0] = await startGateway(fleet.environment);
     postgres.reject();
     await sendWithAll();
-    postgres.pass(Number(new URL(database.url).port));
+    postgres.pass(portOf(database.url));
     const admin = new Admin(replicas[0].url);
     await until(async () => (await admin.call('DELETE', `/consumer-api-key/${deleted.id}`)).status === 200);
     await sendWithAll();

@@ -6,7 +6,7 @@ import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { type GatewayProcess, gatewaySettings, startGateway } from '../support/gateway.ts';
 import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
 
@@ -29,7 +29,7 @@ let queries = 0;
 
 beforeAll(async () => {
   database = await createMigratedDatabase();
-  relay = await TcpRelay.start(Number(new URL(database.url).port), {
+  relay = await TcpRelay.start(portOf(database.url), {
     onSent: (bytes) => {
       for (let at = bytes.indexOf(SYNC); at >= 0; at = bytes.indexOf(SYNC, at + 1)) queries += 1;
     },

@@ -7,7 +7,7 @@ import { statusOf } from '../support/burst.ts';
 import { type GatewayProcess, gatewaySettings, startGateway } from '../support/gateway.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
 import { testRedisUrl } from '../support/stores.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { readyz } from './support/probe.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
@@ -36,7 +36,7 @@ async function asSuperuser(work: (client: Client) => Promise<void>): Promise<voi
 
 beforeAll(async () => {
   postgres = await startPostgresServer();
-  relay = await TcpRelay.start(Number(new URL(postgres.url).port));
+  relay = await TcpRelay.start(portOf(postgres.url));
   backend = await startBackend();
   await asSuperuser(async (client) => {
     await client.query("CREATE ROLE gateway LOGIN PASSWORD 'gateway'");

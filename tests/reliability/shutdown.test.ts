@@ -4,7 +4,7 @@ import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { readyz } from './support/probe.ts';
 
@@ -132,7 +132,7 @@ describe('a replica that gets a stop signal', () => {
   });
 
   it('exits with 0 when Redis hangs and no usage is left to write', async () => {
-    const relay = await TcpRelay.start(Number(new URL(fleet.redisUrl).port));
+    const relay = await TcpRelay.start(portOf(fleet.redisUrl));
     try {
       const { stop, output } = await startGateway({
         ...fleet.environment,
@@ -148,7 +148,7 @@ describe('a replica that gets a stop signal', () => {
   });
 
   it('exits with 1 and says so when Redis does not take its usage', async () => {
-    const relay = await TcpRelay.start(Number(new URL(fleet.redisUrl).port));
+    const relay = await TcpRelay.start(portOf(fleet.redisUrl));
     try {
       const { url, stop, output } = await startGateway({
         ...fleet.environment,

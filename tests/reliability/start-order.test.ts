@@ -8,7 +8,7 @@ import { gatewaySettings, type RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { createMigratedDatabase, createTestDatabase, testRedisUrl } from '../support/stores.ts';
-import { TcpRelay } from '../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { livez, readyz } from './support/probe.ts';
 import { startBackend } from './support/test-backend.ts';
@@ -62,21 +62,21 @@ describe('a replica that starts', () => {
     expect(await statusOf(gateway.url, createSecret('tg', systemRandom))).toBe(503);
     expect((await new Admin(gateway.url).call('GET', '/rate-limit')).status).toBe(503);
 
-    redisRelay.pass(Number(new URL(redisUrl).port));
+    redisRelay.pass(portOf(redisUrl));
     await until(async () => (await readyz(gateway.opsUrl)).components.redis === 'ok');
     expect(await readyz(gateway.opsUrl)).toMatchObject({
       status: 503,
       components: { postgres: expect.stringMatching(NOT_THERE) },
     });
 
-    postgresRelay.pass(Number(new URL(database.url).port));
+    postgresRelay.pass(portOf(database.url));
     await becomesReady(gateway);
     await serves(gateway);
   });
 
   it.concurrent('while its stores are frozen lives, and becomes ready by itself when they go on', async () => {
     const database = ends(await createMigratedDatabase(), ({ drop }) => drop());
-    const postgres = ends(await TcpRelay.start(Number(new URL(database.url).port)), (relay) => relay.stop());
+    const postgres = ends(await TcpRelay.start(portOf(database.url)), (relay) => relay.stop());
     const redis = ends(await startRedisServer(), ({ stop }) => stop());
     // Both take connections and say nothing.
     postgres.silence();
@@ -121,9 +121,8 @@ describe('a replica that starts', () => {
   it.concurrent('with a Redis before version 7 says so, and does not become ready', async () => {
     const database = ends(await createMigratedDatabase(), ({ drop }) => drop());
     const redisUrl = testRedisUrl();
-    const old = ends(
-      await TcpRelay.start(Number(new URL(redisUrl).port), { rewrite: withOldVersion }),
-      (relay) => relay.stop(),
+    const old = ends(await TcpRelay.start(portOf(redisUrl), { rewrite: withOldVersion }), (relay) =>
+      relay.stop(),
     );
     const gateway = await startUnready(database.url, old.urlOf(redisUrl));
 

@@ -143,3 +143,9 @@ export class TcpRelay {
     });
   }
 }
+
+/** The port of a Redis or Postgres URL, which may leave out the usual one. */
+export function portOf(url: string): number {
+  const { port, protocol } = new URL(url);
+  return Number(port) || (protocol.startsWith('redis') ? 6379 : 5432);
+}

@@ -10,7 +10,7 @@ import {
 import { MIGRATIONS } from '../../support/records.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { createMigratedDatabase } from '../../support/stores.ts';
-import { TcpRelay } from '../../support/tcp-relay.ts';
+import { portOf, TcpRelay } from '../../support/tcp-relay.ts';
 import { TEST_VAULT } from '../../support/test-vault.ts';
 import { until } from '../../support/until.ts';
 import { silent } from '../../usage/support/usage-stores.ts';
@@ -36,7 +36,7 @@ export async function openWeekStores(): Promise<WeekStores> {
   ]);
   await follow(standby, master);
   const ofRedis = await TcpRelay.start(master.port);
-  const ofPostgres = await TcpRelay.start(Number(new URL(database.url).port));
+  const ofPostgres = await TcpRelay.start(portOf(database.url));
   const address = redisUrl(ofRedis.urlOf(master.url));
   const redis = connectRedis(
     'usage',
@@ -55,7 +55,7 @@ export async function openWeekStores(): Promise<WeekStores> {
   return {
     ...{ redis, records },
     losePostgres: () => ofPostgres.reject(),
-    returnPostgres: async () => ofPostgres.pass(Number(new URL(database.url).port)),
+    returnPostgres: async () => ofPostgres.pass(portOf(database.url)),
     failOverRedis: async (meanwhile) => {
       await untilCaughtUp(master, standby);
       ofRedis.reject();
