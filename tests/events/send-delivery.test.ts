@@ -164,6 +164,30 @@ describe('a request to a webhook', () => {
     expect(outcome).toMatchObject({ responseStatus: null, fault: 'timeout' });
   });
 
+  it.each(['before', 'during'])('ends with a stop %s the look-up of its name', async (when) => {
+    const stopping = new AbortController();
+    if (when === 'before') stopping.abort();
+    const policy = new AddressPolicy({ allowHttp: true, allowedNetworks: new BlockList() }, () => {
+      setImmediate(() => stopping.abort());
+      return new Promise(() => {});
+    });
+    const outcome = await new DeliverySender(policy, systemClock).send(outgoing(1), stopping.signal);
+    expect(outcome).toMatchObject({ responseStatus: null, fault: 'timeout' });
+  });
+
+  it('ends with a stop while its endpoint holds up the TLS handshake', async () => {
+    const stopping = new AbortController();
+    const server = createTcpServer((socket: Socket) => {
+      closings.push(() => socket.destroy());
+      stopping.abort();
+    });
+    closings.push(() => server.close());
+    const url = new URL(`https://hooks.invalid:${await listening(server)}/`);
+    // Longer than a test may take.
+    const outcome = await sender(600_000).send({ ...outgoing(1), url }, stopping.signal);
+    expect(outcome).toMatchObject({ responseStatus: null, fault: 'timeout' });
+  });
+
   it('fails at a response head that is too large', async () => {
     const server = createTcpServer((socket: Socket) => {
       socket.on('error', () => {}).write(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`);

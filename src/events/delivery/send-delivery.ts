@@ -72,13 +72,9 @@ export class DeliverySender {
       pipelining: 0,
     });
     try {
-      const {
-        statusCode,
-        headers: received,
-        body: response,
-      } = await request(url, {
-        ...{ method: 'POST', headers, body, signal, dispatcher: agent },
-      });
+      const sent = request(url, { ...{ method: 'POST', headers, body, signal, dispatcher: agent } });
+      // While undici connects, it does not look at the signal.
+      const { statusCode, headers: received, body: response } = await unlessAborted(sent, signal);
       const retryAfter = received['retry-after'];
       await skim(response);
       return {
