@@ -12,10 +12,14 @@ export interface Result {
   readonly test?: string | undefined;
 }
 
+/** How long each test file took, by its path. Milliseconds. */
+export type Durations = Readonly<Record<string, number>>;
+
 /** What became of each mutant, in a file, so that a run that was stopped can go on. */
 export class KeptResults {
   readonly #path: string;
   readonly #results = new Map<string, Result>();
+  readonly #usual = new Map<string, Durations>();
 
   constructor(path: string, { isResumed }: { readonly isResumed: boolean }) {
     this.#path = path;
@@ -23,9 +27,24 @@ export class KeptResults {
     mkdirSync(dirname(path), { recursive: true });
     if (!existsSync(path)) return;
     for (const line of readFileSync(path, 'utf8').split('\n').filter(Boolean)) {
-      const { key, ...result } = JSON.parse(line) as Result & { readonly key: string };
-      this.#results.set(key, result);
+      const { key, usualMs, ...result } = JSON.parse(line) as Result & {
+        readonly key: string;
+        readonly usualMs?: Durations;
+      };
+      if (usualMs === undefined) this.#results.set(key, result);
+      else this.#usual.set(key, { ...this.#usual.get(key), ...usualMs });
     }
+  }
+
+  /** How long test files of an area took without a mutant: those that passed in a tree with this digest. */
+  usual(area: string, digest: string): Durations {
+    return this.#usual.get(`${area}\n${digest}`) ?? {};
+  }
+
+  addUsual(area: string, digest: string, usualMs: Durations): void {
+    const key = `${area}\n${digest}`;
+    this.#usual.set(key, { ...this.#usual.get(key), ...usualMs });
+    this.#append({ key, usualMs });
   }
 
   get(area: string, candidate: Candidate): Result | undefined {
@@ -35,7 +54,11 @@ export class KeptResults {
   add(area: string, candidate: Candidate, result: Result): void {
     const key = keyOf(area, candidate);
     this.#results.set(key, result);
-    appendFileSync(this.#path, `${JSON.stringify({ key, ...result })}\n`);
+    this.#append({ key, ...result });
+  }
+
+  #append(line: object): void {
+    appendFileSync(this.#path, `${JSON.stringify(line)}\n`);
   }
 }
 

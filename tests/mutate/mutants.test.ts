@@ -1,8 +1,11 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { AREAS } from './areas.ts';
 import { EQUAL_MUTANTS } from './equal-mutants.ts';
+import { KeptResults } from './kept-results.ts';
 import { mutantsOf } from './mutants.ts';
 import { reportOf } from './report.ts';
 
@@ -76,6 +79,22 @@ describe('the areas that are mutated', () => {
       ]);
     }
   });
+});
+
+it('a run that goes on knows which tests passed in the same tree, and how long they took', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-results-'));
+  try {
+    const path = join(directory, 'results.jsonl');
+    const stopped = new KeptResults(path, { isResumed: false });
+    stopped.addUsual('area', 'tree', { first: 1 });
+    stopped.addUsual('area', 'tree', { second: 2 });
+    const resumed = new KeptResults(path, { isResumed: true });
+    expect(resumed.usual('area', 'tree')).toEqual({ first: 1, second: 2 });
+    expect([resumed.usual('area', 'other tree'), resumed.usual('other area', 'tree')]).toEqual([{}, {}]);
+    expect(new KeptResults(path, { isResumed: false }).usual('area', 'tree')).toEqual({});
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });
 
 it('the report keeps the row of an area of which nothing was tried', () => {

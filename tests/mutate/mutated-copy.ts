@@ -1,4 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import {
   cpSync,
@@ -34,6 +35,8 @@ export interface Bounds {
 
 /** A copy of the working tree, in which files are mutated one at a time, with stores: the tree itself is never changed. */
 export class MutatedCopy {
+  /** Of the names and contents of all files without a mutant. */
+  readonly digest: string;
   readonly #folder: string;
   readonly #stores = new CopyStores();
   #running: ChildProcess | undefined;
@@ -45,10 +48,16 @@ export class MutatedCopy {
       cwd: root,
       encoding: 'utf8',
     });
+    const hash = createHash('sha256');
     for (const file of listed.split('\0').filter((name) => name !== '' && existsSync(join(root, name)))) {
       mkdirSync(dirname(join(this.#folder, file)), { recursive: true });
       cpSync(join(root, file), join(this.#folder, file));
+      hash
+        .update(`${file}\0`)
+        .update(readFileSync(join(this.#folder, file)))
+        .update('\0');
     }
+    this.digest = hash.digest('base64url');
     symlinkSync(join(root, 'node_modules'), join(this.#folder, 'node_modules'));
   }
 

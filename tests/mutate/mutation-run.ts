@@ -1,6 +1,6 @@
 import type { Area } from './areas.ts';
 import type { Candidate } from './candidates.ts';
-import type { KeptResults, Result } from './kept-results.ts';
+import type { Durations, KeptResults, Result } from './kept-results.ts';
 import type { Bounds, MutatedCopy, TestRun } from './mutated-copy.ts';
 import { reaches, testFiles } from './test-files.ts';
 
@@ -13,6 +13,8 @@ interface Options {
 }
 
 const WITHOUT_MUTANT: Bounds = { testMs: 180_000, runMs: 3_600_000 };
+/** Test files without a mutant after which what they took is kept. */
+const FILES_AT_ONCE = 8;
 const TEST_MS = 20_000;
 const LEAST_RUN_MS = 60_000;
 /** A run with a mutant may take so much longer than one without. */
@@ -41,11 +43,10 @@ export class MutationRun {
     const [first] = copies;
     if (left.length === 0 || first === undefined) return 'nothing is left to try';
     const tests = testFiles(area.tests);
-    const usual = await first.test(tests, WITHOUT_MUTANT);
-    if (usual.result !== 'passed')
-      return `without any mutant, ${usual.file} fails: ${usual.test}: ${usual.message}`;
-    this.#learn(usual);
-    const usualMs = Object.values(usual.durationsMs).reduce((sum, ms) => sum + ms, 0);
+    const usual = await this.#usual(area, tests, first);
+    if (typeof usual === 'string') return usual;
+    for (const [file, ms] of Object.entries(usual)) this.#durationsMs.set(file, ms);
+    const usualMs = Object.values(usual).reduce((sum, ms) => sum + ms, 0);
     const bounds = { testMs: TEST_MS, runMs: Math.max(LEAST_RUN_MS, TIMES_USUAL * usualMs) };
     const keep = (candidate: Candidate, result: Result): void => {
       results.add(area.name, candidate, result);
@@ -68,6 +69,19 @@ export class MutationRun {
       keep(candidate, resultOf(await this.#try(candidate, { copy: first, tests, bounds: alone })));
     }
     return performance.now() > this.#options.deadline ? 'the time is over' : 'done';
+  }
+
+  /** How long each test file takes without a mutant, or which one fails. A tree is tested once, and a few files at a time. */
+  async #usual(area: Area, tests: readonly string[], copy: MutatedCopy): Promise<Durations | string> {
+    const { results } = this.#options;
+    const left = tests.filter((test) => results.usual(area.name, copy.digest)[test] === undefined);
+    for (let start = 0; start < left.length; start += FILES_AT_ONCE) {
+      const files = left.slice(start, start + FILES_AT_ONCE);
+      const { result, file, test, message, durationsMs } = await copy.test(files, WITHOUT_MUTANT);
+      if (result !== 'passed') return `without any mutant, ${file} fails: ${test}: ${message}`;
+      results.addUsual(area.name, copy.digest, durationsMs);
+    }
+    return results.usual(area.name, copy.digest);
   }
 
   async #try(
@@ -100,10 +114,6 @@ export class MutationRun {
 
   #durationOf(test: string): number {
     return this.#durationsMs.get(test) ?? 0;
-  }
-
-  #learn({ durationsMs }: TestRun): void {
-    for (const [file, ms] of Object.entries(durationsMs)) this.#durationsMs.set(file, ms);
   }
 }
 
