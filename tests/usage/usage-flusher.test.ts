@@ -258,6 +258,41 @@ describe('the log of the flusher', () => {
     ]);
   });
 
+  describe('has no line that an outage is over', () => {
+    /** A flusher over an outage that has lasted for two minutes, and what it logs from then on. */
+    async function setUpOutage() {
+      const { live, history } = await setUp(named(SHARDS));
+      const messages: string[] = [];
+      const log = pino({}, { write: (line: string) => void messages.push(JSON.parse(line).msg) });
+      const clock = new ManualClock(0);
+      const flusher = new UsageFlusher({ live, history, clock, log, intervalMs: 0 });
+      history.rejection = () => new StoreUnavailable('postgres', new Error('unavailable'));
+      await flusher.flush();
+      clock.advance(120_000);
+      messages.length = 0;
+      return { live, history, flusher, messages };
+    }
+
+    it('after a round that moves a batch before the history is unavailable', async () => {
+      const { history, flusher, messages } = await setUpOutage();
+      const unavailable = new StoreUnavailable('postgres', new Error('unavailable'));
+      history.rejection = () => (history.taken.length === 0 ? undefined : unavailable);
+      expect(await flusher.flush()).toBe(false);
+      expect(history.taken).toHaveLength(1);
+      expect(messages).toEqual(['usage could not be moved; it is kept and tried again']);
+    });
+
+    it('after a round that is stopped before it moves a batch', async () => {
+      const { live, flusher, messages } = await setUpOutage();
+      live.take = async () => {
+        void flusher.stop();
+        return [];
+      };
+      expect(await flusher.flush()).toBe(false);
+      expect(messages).toEqual([]);
+    });
+  });
+
   it('says a minute later that an outage is over where nothing is left to move', () => {
     const lines: string[] = [];
     const log = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) });

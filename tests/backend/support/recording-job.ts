@@ -15,12 +15,21 @@ export class RecordingJob implements BackendJob, ResponseHandler {
   status = 0;
   body = '';
   readonly #method: string;
+  readonly #isUpgrade: boolean;
   readonly #throwsIn: Callback | undefined;
 
   /** With `throwsIn` that callback throws. */
-  constructor(name: string, { method = 'GET', throwsIn }: { method?: string; throwsIn?: Callback } = {}) {
+  constructor(
+    name: string,
+    {
+      method = 'GET',
+      isUpgrade = false,
+      throwsIn,
+    }: { method?: string; isUpgrade?: boolean; throwsIn?: Callback } = {},
+  ) {
     this.name = name;
     this.#method = method;
+    this.#isUpgrade = isUpgrade;
     this.#throwsIn = throwsIn;
   }
 
@@ -28,7 +37,7 @@ export class RecordingJob implements BackendJob, ResponseHandler {
     this.#note('begin');
     this.connection = connection;
     const head = `${this.#method} /${this.name} HTTP/1.1\r\nhost: backend\r\n\r\n`;
-    connection.send({ method: this.#method, head, body: undefined, isUpgrade: false }, this);
+    connection.send({ method: this.#method, head, body: undefined, isUpgrade: this.#isUpgrade }, this);
   }
 
   onInterim(): void {

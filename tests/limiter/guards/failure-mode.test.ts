@@ -260,6 +260,12 @@ describe('the restorer of counts', () => {
     expect(restorer.size).toBe(0);
   });
 
+  it('remembers nothing of a request that costs nothing', () => {
+    const { restorer } = setUpRestorer();
+    restorer.note({ ...subject('key'), cost: 0 }, counted('allowed', { limit: hourly, resetAtMs: 9000 }));
+    expect(restorer.size).toBe(0);
+  });
+
   it('sends again, as the same operation, only what may have been added', async () => {
     let isLost = true;
     const { restored, note, restorer } = setUpRestorer(async () => {
