@@ -119,6 +119,8 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     version: gatewayVersion(),
   });
   const { proxy } = proxied;
+  // A request that came before the connection to Redis would be decided without it.
+  await stores.counting.firstAttempt();
   const listeners = await openListeners(context, {
     ...{ ...shared, ...apps, authorize, proxy, connectionLimits },
     portal: portal?.(context, shared),

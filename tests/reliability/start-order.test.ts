@@ -74,6 +74,22 @@ describe('a replica that starts', () => {
     await serves(gateway);
   });
 
+  it.concurrent('far from Redis counts its first request there', async () => {
+    const database = ends(await createMigratedDatabase(), ({ drop }) => drop());
+    const redisUrl = testRedisUrl();
+    const redis = ends(await TcpRelay.start(portOf(redisUrl)), (relay) => relay.stop());
+    const near = await startUnready(database.url, redisUrl);
+    await becomesReady(near);
+    const admin = new Admin(near.url);
+    await admin.makePlan('few', 2, 'day');
+    const { secret } = await admin.makeKey('first', 'few');
+    for (const status of [200, 200, 429]) expect(await statusOf(near.url, secret)).toBe(status);
+
+    redis.delayReplies(100);
+    const far = await startUnready(database.url, redis.urlOf(redisUrl));
+    expect(await statusOf(far.url, secret)).toBe(429);
+  });
+
   it.concurrent('while its stores are frozen lives, and becomes ready by itself when they go on', async () => {
     const database = ends(await createMigratedDatabase(), ({ drop }) => drop());
     const postgres = ends(await TcpRelay.start(portOf(database.url)), (relay) => relay.stop());

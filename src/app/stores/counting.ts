@@ -34,6 +34,8 @@ export interface Counting {
         >;
       })
     | undefined;
+  /** Resolves when requests can be counted, or it is known that they can't, after a second at most. */
+  firstAttempt(): Promise<void>;
   /** For readiness; undefined if this process counts alone, which can't fail. */
   readonly component: Component | undefined;
   close(): Promise<void>;
@@ -50,6 +52,7 @@ export function countInProcess({ clock, random }: Platform): Counting {
     changes: versions,
     liveUsage: new InProcessLiveUsage(clock, random),
     shared: undefined,
+    firstAttempt: () => Promise.resolve(),
     component: undefined,
     close: () => Promise.resolve(),
   };

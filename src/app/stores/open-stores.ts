@@ -100,6 +100,7 @@ function countInRedis(
       republished: redis.versions,
       redis,
     },
+    firstAttempt: redis.firstAttempt,
     component: { name: 'redis', check: () => checkRedis(redis) },
     close: () => redis.close(),
   };

@@ -38,6 +38,8 @@ export interface OpenRedis {
   readonly partOf: (keyId: string) => number;
   /** For usage: has no automatic pipelining, fails at once without a connection, never sends a command twice. */
   readonly usageConnection: RedisConnection;
+  /** Resolves once decisions can be made, or it is known that they can't, after a second at most. */
+  firstAttempt(): Promise<void>;
   /** Rejects with `StoreUnavailable` if one of the servers that make decisions does not respond. */
   ping(): Promise<void>;
   /** Whether the server is healthy. Rejects with `StoreUnavailable`. */
@@ -49,6 +51,9 @@ export interface OpenRedis {
   /** Takes the replica off the list and ends the connections. Never rejects. */
   close(): Promise<void>;
 }
+
+const FIRST_ATTEMPT_MS = 1000;
+const LOOK_MS = 5;
 
 /** Opens the connections and starts the replica's heartbeat. */
 export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform): OpenRedis {
@@ -76,6 +81,11 @@ export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform):
     counters: new RedisWindowCounters(usageConnection),
     partOf: settings.mode === 'cluster' ? hashSlotOf : () => 0,
     usageConnection,
+    firstAttempt: async () => {
+      const deadline = clock.monotonicMs() + FIRST_ATTEMPT_MS;
+      while (!limiter.isReady && !failures.has(decisions) && clock.monotonicMs() < deadline)
+        await pause(LOOK_MS);
+    },
     ping: () => limiter.ping(),
     checkHealth: () => checkRedisHealth(usageConnection),
     describeServers: () => describeServers(usageConnection),
