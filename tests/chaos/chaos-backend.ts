@@ -13,7 +13,7 @@ export interface ChaosBackend {
   stop(): Promise<void>;
 }
 
-/** Responds to each request after a few milliseconds, as long as it is well. */
+/** Responds to each request after a few milliseconds, as long as it is well. After an upgrade it echoes. */
 export async function startChaosBackend(): Promise<ChaosBackend> {
   let mood: BackendMood = 'well';
   const sockets = new Set<Socket>();
@@ -29,6 +29,11 @@ export async function startChaosBackend(): Promise<ChaosBackend> {
     } else {
       setTimeout(() => res.end('ok'), 3);
     }
+  });
+  server.on('upgrade', (_, socket) => {
+    socket.on('error', () => {});
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n');
+    socket.pipe(socket);
   });
   server.on('connection', (socket) => {
     if (mood === 'rejecting') {
@@ -49,7 +54,7 @@ export async function startChaosBackend(): Promise<ChaosBackend> {
     },
     stop: async () => {
       server.close();
-      server.closeAllConnections();
+      for (const socket of sockets) socket.destroy();
       await once(server, 'close').catch(() => {});
     },
   };

@@ -12,7 +12,7 @@ const { scripts } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8
 
 /** Each with the file that it runs. */
 const measuring = Object.entries(scripts).flatMap(([name, command]) => {
-  const file = /^(?:bench|chaos|fuzz)/.test(name) && /exec node .*?(\S+\.ts)$/.exec(command)?.[1];
+  const file = /^(?:bench|chaos|fuzz|soak)/.test(name) && /exec node .*?(\S+\.ts)$/.exec(command)?.[1];
   return file ? [{ name, file }] : [];
 });
 
