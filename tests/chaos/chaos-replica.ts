@@ -17,6 +17,14 @@ interface Place extends Partial<Pick<ChaosReplica, 'frontUrl'>> {
   readonly authorizePort?: number;
 }
 
+/** What went wrong with an end or a start. */
+export interface ReplicaFault {
+  readonly what: string;
+  readonly at: number;
+  /** When it was asked to end, where it said that it could not write its usage until its end. */
+  readonly usageLostFrom: number | undefined;
+}
+
 /** A replica that keeps its ports over restarts: one process, or a primary process with workers. */
 export class ChaosReplica {
   readonly url: string;
@@ -32,7 +40,7 @@ export class ChaosReplica {
   /** When it was asked to end. */
   readonly terminatedAt: number[] = [];
   /** What went wrong with ends and starts. */
-  readonly faults: string[] = [];
+  readonly faults: ReplicaFault[] = [];
   readonly #environment: Readonly<Record<string, string>>;
   #process: GatewayProcess | undefined;
 
@@ -57,6 +65,11 @@ export class ChaosReplica {
   async start(): Promise<void> {
     this.#process = await startGateway(this.#environment, { isReady: false });
     this.absences.end();
+  }
+
+  /** Its processes that live, those of its workers last. */
+  pids(): readonly number[] {
+    return this.#process === undefined ? [] : [this.#process.pid, ...this.#process.workerPids()];
   }
 
   /** Kills all of its processes. */
@@ -92,7 +105,7 @@ export class ChaosReplica {
     this.terminatedAt.push(performance.now());
     await this.#process?.kill();
     await until(() => !workers.some(isAlive), { timeoutMs: ORPHANS_MS }).catch(() => {
-      this.faults.push(`workers went on for ${ORPHANS_MS} ms without their primary process`);
+      this.#noteFault(`workers went on for ${ORPHANS_MS} ms without their primary process`);
     });
   }
 
@@ -102,7 +115,7 @@ export class ChaosReplica {
     await until(() => this.#process?.workerPids().length === this.workers, {
       timeoutMs: REPLACEMENT_MS,
     }).catch(() => {
-      this.faults.push(`no worker took the place of one that died within ${REPLACEMENT_MS} ms`);
+      this.#noteFault(`no worker took the place of one that died within ${REPLACEMENT_MS} ms`);
     });
   }
 
@@ -117,19 +130,25 @@ export class ChaosReplica {
   }
 
   #signal(signal: NodeJS.Signals): void {
-    for (const pid of [this.#process?.pid ?? 0, ...(this.#process?.workerPids() ?? [])]) {
-      if (pid !== 0 && isAlive(pid)) process.kill(pid, signal);
+    for (const pid of this.pids()) {
+      if (isAlive(pid)) process.kill(pid, signal);
     }
   }
 
   /** Asks it to end, and notes when it does not end cleanly. */
   async terminate(): Promise<void> {
     this.absences.begin();
-    this.terminatedAt.push(performance.now());
+    const since = performance.now();
+    this.terminatedAt.push(since);
     const code = await this.#process?.stop();
     if (code !== 0) {
-      this.faults.push(`a replica exited with code ${code} after SIGTERM:\n${this.lastWords()}`);
+      const what = `a replica exited with code ${code} after SIGTERM:\n${this.lastWords()}`;
+      this.#noteFault(what, /"msg":"usage was lost at the stop"/.test(this.lastWords()) ? since : undefined);
     }
+  }
+
+  #noteFault(what: string, usageLostFrom?: number): void {
+    this.faults.push({ what, usageLostFrom, at: performance.now() });
   }
 
   /** The last that it wrote, to tell why it is not what it should be. */
@@ -139,9 +158,8 @@ export class ChaosReplica {
 
   /** Open files and sockets of the process that has most of them. NaN where the system does not tell. */
   async openFiles(): Promise<number> {
-    const pids = [this.#process?.pid ?? Number.NaN, ...(this.#process?.workerPids() ?? [])];
     const counts = await Promise.all(
-      pids.map((pid) =>
+      this.pids().map((pid) =>
         readdir(`/proc/${pid}/fd`).then(
           (names) => names.length,
           () => Number.NaN,

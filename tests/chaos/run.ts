@@ -1,4 +1,5 @@
 import { Agent } from 'node:http';
+import { Option } from 'commander';
 import { hashSlotOf } from '../../src/storage/redis/decisions/hash-slot.ts';
 import { shardOf } from '../../src/usage/shards.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
@@ -20,6 +21,15 @@ import { type ChaosKey, isReady, makeKeys, startWorld, type World } from './worl
 /** Longest time until the next verdict: what the clients saw is kept in memory until then. Minutes. */
 const ROUND_MINUTES = 5;
 const RESHARDING_MINUTES = 0.5;
+type Part = (minutes: number) => Promise<readonly string[]>;
+/** What Redis does, or the form in which it loses writes: how much of all minutes that gets, and how it runs. */
+const PARTS: Readonly<Record<string, readonly [(minutes: number) => number, Part]>> = {
+  keeps: [(minutes) => minutes / 2, runDurable],
+  moves: [() => RESHARDING_MINUTES, runResharded],
+  pair: [(minutes) => minutes / 6, (minutes) => runFragile(startPair, minutes)],
+  sentinels: [(minutes) => minutes / 6, (minutes) => runFragile(startSentinels, minutes)],
+  cluster: [(minutes) => minutes / 6, (minutes) => runFragile(startCluster, minutes)],
+};
 const REPLICAS = 3;
 /** Milliseconds. */
 const STALL_MS = 1000;
@@ -29,15 +39,17 @@ const FAIRNESS_MS = 8000;
 const script = scriptCommand(
   'chaos',
   `First half a minute of attacks on a replica that others use, then faults from a seeded list under load. Every few minutes all is mended, and what was promised and not held is reported. Keys are changed all the time, and a receiver hears of it.
-In the first half of the time Redis keeps what it has acknowledged; then slots of a cluster move for half a minute; in the second half Redis loses writes, while keys are changed. Ends with 0 when everything held.`,
+In the first half of the time Redis keeps what it has acknowledged; then slots of a cluster move for half a minute; in the second half Redis loses writes, as a pair, behind sentinels and as a cluster, while keys are changed. Ends with 0 when everything held.`,
 )
   .argument('[minutes]', 'how long, at most a day', positiveNumber(24 * 60), 2)
   .argument('[seed]', 'of the list; a random one by default', wholeNumber())
   .argument('[workers]', 'of each replica; chosen by the seed by default', wholeNumber(1))
+  .addOption(new Option('--only <part>', 'for the whole time').choices(Object.keys(PARTS)))
   .parse();
 const minutes: number = script.processedArgs[0];
 const seed: number = script.processedArgs[1] ?? Math.floor(Math.random() * 1_000_000);
 const workersOfAll: number | undefined = script.processedArgs[2];
+const only: string | undefined = script.opts().only;
 
 const random = new SeededRandom(seed);
 // A generator of its own for each lane: their choices must not depend on which is faster.
@@ -57,12 +69,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 const faults: string[] = [];
 try {
   report(`${minutes} minutes, seed ${seed}, replicas with ${workers.join(', ')} workers`);
-  faults.push(
-    ...(await runAttacked()),
-    ...(await runDurable(minutes / 2)),
-    ...(await runResharded()),
-    ...(await runFragile(minutes / 2)),
-  );
+  if (only === undefined) faults.push(...(await runAttacked()));
+  for (const [part, [share, run]] of Object.entries(PARTS)) {
+    if (only === undefined) faults.push(...(await run(share(minutes))));
+    else if (only === part) faults.push(...(await run(minutes)));
+  }
 } finally {
   await stopAll();
 }
@@ -94,8 +105,7 @@ async function runDurable(minutes: number): Promise<readonly string[]> {
     eventFaults(new SeededRandom(eventSeed)),
   ];
   const faults: string[] = [];
-  for (let left = minutes; left > 0; left -= ROUND_MINUTES) {
-    const roundMinutes = Math.min(left, ROUND_MINUTES);
+  for (const roundMinutes of roundsOf(minutes)) {
     faults.push(...(await runRound(world, { keys: await makeKeys(world), lanes, roundMinutes })));
   }
   await stopAll();
@@ -103,37 +113,42 @@ async function runDurable(minutes: number): Promise<readonly string[]> {
 }
 
 /** Slots of a cluster move under load, those of the keys and of their usage: limits and statistics are exact, and no request fails. */
-async function runResharded(): Promise<readonly string[]> {
+async function runResharded(minutes: number): Promise<readonly string[]> {
   const cluster = await startRedisCluster(3);
   running.push(() => cluster.stop());
   const world = await startWorld(workers, { REDIS_URL: cluster.url, REDIS_MODE: 'cluster' });
   running.push(() => world.stop());
   watchOwnStalls(world);
-  const keys = await makeKeys(world);
-  const slots = keys.flatMap(({ id }) => [hashSlotOf(id), hashSlotOf(`usage-${shardOf(id)}`)]);
-  const lanes = [slotMoves(new SeededRandom(slotSeed), cluster, slots)];
-  const faults = await runRound(world, { keys, lanes, roundMinutes: RESHARDING_MINUTES });
+  const random = new SeededRandom(slotSeed);
+  const faults: string[] = [];
+  for (const roundMinutes of roundsOf(minutes)) {
+    const keys = await makeKeys(world);
+    const slots = keys.flatMap(({ id }) => [hashSlotOf(id), hashSlotOf(`usage-${shardOf(id)}`)]);
+    faults.push(
+      ...(await runRound(world, { keys, lanes: [slotMoves(random, cluster, slots)], roundMinutes })),
+    );
+  }
   await stopAll();
   return faults;
 }
 
-/** Redis loses writes, in each form that it can be run in, while keys are changed: the changes hold all the same. */
-async function runFragile(minutes: number): Promise<readonly string[]> {
-  const forms = [startPair, startSentinels, startCluster];
+/** Redis loses writes, in a form that it can be run in, while keys are changed: the changes hold all the same. */
+async function runFragile(start: typeof startPair, minutes: number): Promise<readonly string[]> {
+  const random = new SeededRandom(fragileSeed);
   const faults: string[] = [];
-  for (const start of forms) {
-    const lastsMs = (minutes * 60_000) / forms.length;
-    const found = await runLostWrites(start, {
-      random: new SeededRandom(fragileSeed),
-      lastsMs,
-      report,
-      running,
-    });
+  for (const roundMinutes of roundsOf(minutes)) {
+    const lastsMs = roundMinutes * 60_000;
+    const found = await runLostWrites(start, { random, lastsMs, report, running });
     for (const fault of found) report(`NOT HELD: ${fault}`);
     faults.push(...found);
     await stopAll();
   }
   return faults;
+}
+
+/** Each ends with a verdict, after which what the clients saw is forgotten. Minutes. */
+function* roundsOf(minutes: number): Generator<number> {
+  for (let left = minutes; left > 0; left -= ROUND_MINUTES) yield Math.min(left, ROUND_MINUTES);
 }
 
 interface Round {

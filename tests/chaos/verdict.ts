@@ -40,13 +40,21 @@ export async function verdict(round: Round): Promise<readonly string[]> {
   const usage: string[] = [];
   for (const key of round.keys) usage.push(...(await wrongUsage(key, round)));
   return [
-    ...world.replicas.flatMap(({ faults }) => faults),
+    ...faultsOfReplicas(world),
     ...unanswered(attempts),
     ...unexplained(world, attempts),
     ...overLimit(round),
     ...usage,
     ...(await leaks(round)),
   ];
+}
+
+/** A replica ends cleanly, unless Redis took no usage from it then. Each fault is told once. */
+function faultsOfReplicas({ replicas, troubles }: World): readonly string[] {
+  return replicas
+    .flatMap(({ faults }) => faults.splice(0))
+    .filter(({ usageLostFrom: since, at }) => since === undefined || !troubles.redis.touch(since, at))
+    .map(({ what }) => what);
 }
 
 /** Every request has a response, unless its replica was ended meanwhile. */
