@@ -106,14 +106,13 @@ async function blocksOf(kind: GatewayKind): Promise<readonly string[]> {
   return blocks.filter(({ headings }) => headings.includes(KINDS[kind].heading)).map(({ text }) => text);
 }
 
+/** In one pass: a port of the test may begin as one of the page does. */
 function withPorts(text: string, { port, tollgatePort, backendPort }: Ports): string {
-  return text
-    .replaceAll('127.0.0.1:8082', `127.0.0.1:${tollgatePort}`)
-    .replaceAll('port_value: 8082', `port_value: ${tollgatePort}`)
-    .replaceAll('127.0.0.1:3000', `127.0.0.1:${backendPort}`)
-    .replaceAll('port_value: 3000', `port_value: ${backendPort}`)
-    .replaceAll('port_value: 8000', `port_value: ${port}`)
-    .replace(/^(\s*listen |\s*bind :|:)8000/m, `$1${port}`);
+  const ports: Readonly<Record<string, number>> = { 8000: port, 8082: tollgatePort, 3000: backendPort };
+  return text.replace(
+    /(127\.0\.0\.1:|port_value: |^\s*listen |^\s*bind :|^:)(8000|8082|3000)\b/gm,
+    (_, before: string, shown: string) => `${before}${ports[shown]}`,
+  );
 }
 
 /** Starts a gateway with the configuration that docs/authorize.md shows. Only the ports and the folder are the test's. */
