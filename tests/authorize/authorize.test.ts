@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import type { RunningGateway } from '../support/gateway.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { until } from '../support/until.ts';
 import { ask, original } from './support/ask.ts';
 
@@ -93,6 +94,30 @@ describe('an allowed request', () => {
     });
     expect([status, headers['x-ratelimit-remaining']]).toEqual([200, '993']);
     expect((await usageOf(id, 1)).endpoints[0].endpoint).toBe('/a/b');
+  });
+
+  it('says until when the previous secret of its key is valid', async () => {
+    const { id, secret } = await fleet.admin.makeKey('rotated', 'ample');
+    const { body } = await fleet.admin.call('POST', `/consumer-api-key/${id}/rotate`, { graceSeconds: 600 });
+    const expiryWith = async (presented: string) =>
+      (await ask(url, ORIGINAL, { headers: original(presented) })).headers['tollgate-key-expires'];
+    expect(await expiryWith(secret)).toBe(body.previousValidUntil);
+    expect(await expiryWith(body.secret)).toBeUndefined();
+  });
+
+  it('costs its reserve where only the backend knows the cost', async () => {
+    const costs = [{ path: '/**', cost: 'response', reserve: 5 }];
+    await fleet.admin.call('PUT', '/rate-limit/reserving', {
+      ...{ description: '', limit: 20, period: 'day', costs },
+    });
+    const { id, secret } = await fleet.admin.makeKey('reserving', 'reserving');
+    for (const remaining of ['15', '10']) {
+      const { headers } = await ask(url, ORIGINAL, { headers: original(secret) });
+      expect(headers['x-ratelimit-remaining']).toBe(remaining);
+    }
+    await usageOf(id, 2);
+    const { body } = await fleet.admin.call('GET', `/consumer-api-key/${id}/limits`);
+    expect(body.limits[0].used).toBe(10);
   });
 
   it('shares its windows with proxied requests', async () => {
@@ -354,6 +379,20 @@ describe('the port for other gateways', () => {
     const { secret } = await fleet.admin.makeKey('curious', 'ample');
     const proxied = await ask(fleet.replicas[0]?.url ?? '', ORIGINAL, { headers: original(secret) });
     expect([proxied.text, fleet.backendRequests()]).toEqual(['ok', before + 1]);
+  });
+
+  it('is on AUTHORIZE_HOST alone where that is another address than HOST', async () => {
+    const elsewhere = { HOST: '127.0.0.1', AUTHORIZE_HOST: '127.0.0.2' };
+    const replica = await startInProcess({ ...fleet.environment, ...elsewhere });
+    try {
+      const { secret } = await fleet.admin.makeKey('elsewhere', 'ample');
+      const at = (host: string) =>
+        ask(replica.authorizeUrl.replace('127.0.0.1', host), ORIGINAL, { headers: original(secret) });
+      expect((await at('127.0.0.2')).status).toBe(200);
+      await expect(at('127.0.0.1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    } finally {
+      await replica.stop();
+    }
   });
 
   it('is in metrics and log as route "authorize"', async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CLIENT_TIMEOUTS } from '../../src/server/connections/client-timeouts.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedBlocks } from '../support/documented-commands.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
@@ -105,4 +106,16 @@ describe.each(LANGUAGES)('the program of docs/authorize.md in $language', ({ lan
     },
     DEADLINE_MS,
   );
+});
+
+it('the gateways of docs/authorize.md end idle connections before the side that they call does', async () => {
+  const blocks = await documentedBlocks('authorize.md');
+  const secondsIn = (language: string, heading: string, setting: RegExp): number => {
+    const block = blocks.find((one) => one.language === language && one.headings.at(-1) === heading);
+    return Number(setting.exec(block?.text ?? '')?.[1]);
+  };
+  const nginx = secondsIn('nginx', '### nginx', /keepalive_timeout (\d+)s;/);
+  expect(nginx * 1000).toBeLessThan(CLIENT_TIMEOUTS.keepAliveMs);
+  // Between nginx and the replicas.
+  expect(nginx).toBeLessThan(secondsIn('haproxy', '### Several replicas', /timeout http-keep-alive (\d+)s/));
 });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Managed } from '../support/admin.ts';
+import { Admin, type Managed } from '../support/admin.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { until } from '../support/until.ts';
 import { ask } from './support/ask.ts';
 
@@ -105,6 +106,38 @@ describe('POST /verify', () => {
     expect((await verify({ secret })).body).toEqual({ allowed: false, status: 401, code: 'invalid_api_key' });
   });
 
+  it('decides for the page that is named as the origin, and for a program where none is', async () => {
+    const { id, secret } = await keyWithLimit(5);
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, {
+      allowedOrigins: ['https://app.example.com'],
+    });
+    const from = async (fields: object) => (await verify({ secret, ...fields })).body;
+    expect(await from({ origin: 'https://app.example.com' })).toMatchObject({ allowed: true });
+    const elsewhere = { allowed: false, status: 403, code: 'origin_not_allowed', consumerApiKeyId: id };
+    expect(await from({ origin: 'https://evil.example.com' })).toMatchObject(elsewhere);
+    expect(await from({})).toMatchObject({ allowed: true });
+    expect(await usedOf(id)).toBe(2);
+  });
+
+  it('names enforced limits alone, and the seconds of Retry-After where the proxy sends it', async () => {
+    const shadow = { limitId: 'trial', limit: 1, period: 'hour', mode: 'shadow' };
+    await fleet.admin.call('PUT', '/rate-limit/with-a-trial', {
+      ...{ description: '', limit: 5, period: 'day', additionalLimits: [shadow] },
+    });
+    const { id, secret } = await fleet.admin.makeKey('with a trial', 'with-a-trial');
+    for (const remaining of [4, 3])
+      expect((await verify({ secret })).body).toMatchObject({
+        allowed: true,
+        limits: [{ limitId: 'main', remaining }],
+      });
+    const limited = (await verify({ secret, cost: 4 })).body;
+    expect(limited).toMatchObject({ allowed: false, code: 'limited', limits: [{ limitId: 'main' }] });
+    const untilResetMs = Date.parse(limited.limits[0].resetTime) - Date.now();
+    expect(limited.retryAfterSeconds * 1000).toBeGreaterThanOrEqual(untilResetMs);
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { enabled: false });
+    expect((await verify({ secret })).body).toMatchObject({ code: 'key_disabled', retryAfterSeconds: null });
+  });
+
   it.each(['tg_wrong', 'not a token', `tg_${'x'.repeat(36)}`])(
     'says nothing but the code of %s',
     async (secret) => {
@@ -194,9 +227,16 @@ describe('POST /verify', () => {
     );
   });
 
-  it('is served to the console at the management interface as well', async () => {
+  it('is served to the console at the management interface as well, and nowhere without its port', async () => {
     const { secret } = await keyWithLimit(3);
     const tried = await fleet.admin.call('POST', '/api-keys/verify', { secret, count: false });
     expect([tried.status, tried.body.allowed]).toEqual([200, true]);
+    const without = await startInProcess({ ...fleet.environment, AUTHORIZE_PORT: '' });
+    try {
+      const { status, body } = await new Admin(without.url).call('POST', '/api-keys/verify', { secret });
+      expect([status, body.code]).toEqual([404, 'not_found']);
+    } finally {
+      await without.stop();
+    }
   });
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ask, original } from '../authorize/support/ask.ts';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { MAIN, startGateway } from '../support/gateway.ts';
@@ -27,6 +28,7 @@ beforeAll(async () => {
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_BSP_SCHEDULE_DELAY: '50',
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+      AUTHORIZE_PORT: '0',
     },
     (req, res) => {
       atBackend = [req.headers.traceparent, req.headers.tracestate];
@@ -96,6 +98,16 @@ describe('with an endpoint of OpenTelemetry set, a request', () => {
       'service.name': 'tollgate',
       'deployment.environment.name': 'test',
     });
+  });
+
+  it('that is only decided has the route "authorize", and no client span', async () => {
+    const authorizeUrl = fleet.replicas[0]?.authorizeUrl ?? '';
+    const { headers } = await ask(authorizeUrl, '/authorize/original', { headers: original(key.secret) });
+    const { server, client } = await spansOf(String(headers['x-request-id']));
+    expect(server.attributes).toMatchObject({
+      ...{ 'tollgate.route': 'authorize', 'url.path': '/v1/orders', 'tollgate.outcome': 'allowed' },
+    });
+    expect(client).toBeUndefined();
   });
 
   it('without a caller that traces begins a trace, which its log line names', async () => {

@@ -5,6 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { buildConsoleWhereOutdated } from '../support/console-build.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import type { RunningGateway } from '../support/gateway.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
 import { until } from '../support/until.ts';
 
@@ -33,7 +34,10 @@ interface OpenedPortal {
   readonly requests: readonly string[];
 }
 
-async function open(colorScheme: 'light' | 'dark', width = 390): Promise<OpenedPortal> {
+async function open(
+  colorScheme: 'light' | 'dark',
+  { width = 390, url = fleet.replicas[0]?.url } = {},
+): Promise<OpenedPortal> {
   const context = await browser.newContext({ colorScheme, viewport: { width, height: 844 } });
   const page = await context.newPage();
   const faults: string[] = [];
@@ -45,7 +49,7 @@ async function open(colorScheme: 'light' | 'dark', width = 390): Promise<OpenedP
       faults.push(message.text());
   });
   page.on('request', (request) => requests.push(request.url()));
-  await page.goto(`${fleet.replicas[0]?.url}/tollgate/portal`);
+  await page.goto(`${url}/tollgate/portal`);
   return { page, faults, requests };
 }
 
@@ -100,6 +104,7 @@ describe('the portal', () => {
     await page.getByRole('heading', { name: 'Mobile <b>app</b>' }).waitFor();
     await page.getByText('Your plan “silver” allows 3 a day.').waitFor();
     await page.getByText('0 of 3 left').waitFor();
+    expect(await page.getByText(/burst|of 2 left/).count()).toBe(0);
     await page.getByText(/^Resets in 2\d hours, at /).waitFor();
     await page.getByText('The key does not expire.').waitFor();
     await page.getByText('4 requests: 1 time limited, 0 failed for another reason.').waitFor();
@@ -137,9 +142,50 @@ describe('the portal', () => {
     expect(faults).toEqual([]);
   });
 
+  it('looks again every minute while it is visible', async () => {
+    const { id, secret } = await makeKey('Watched app');
+    const { page, requests } = await open('light');
+    await page.clock.install();
+    await signIn(page, secret);
+    await page.getByRole('heading', { name: 'Watched app' }).waitFor();
+    await page.getByText('No requests in this time.').first().waitFor();
+    const looks = () => requests.filter((url) => url.endsWith('/tollgate/self')).length;
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { name: 'Renamed app' });
+    const before = looks();
+    await page.clock.runFor(60_000);
+    await page.getByRole('heading', { name: 'Renamed app' }).waitFor();
+    // The clock of the page goes on by itself as well.
+    expect(looks() - before).toBeLessThanOrEqual(2);
+    await page.evaluate("Object.defineProperty(document, 'visibilityState', { value: 'hidden' })");
+    const visible = looks();
+    await page.clock.runFor(300_000);
+    await page.evaluate('1');
+    expect(looks()).toBe(visible);
+  });
+
+  it('shows the ten busiest endpoints and the rest, and examples with the address of PUBLIC_URL', async () => {
+    const { id, secret } = await makeKey('Busy app');
+    for (let path = 0; path < 12; path += 1) await use(secret, `/v1/things/${path}`);
+    await use(secret, '/v1/things/11');
+    await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 13);
+    const PUBLIC_URL = 'https://api.example.com';
+    const behind = await startInProcess({ ...fleet.environment, PUBLIC_URL });
+    try {
+      const { page } = await open('light', { url: behind.url });
+      await signIn(page, secret);
+      await page.getByRole('row', { name: 'all others 2 0 0' }).waitFor();
+      const rows = page.getByRole('rowheader', { name: '/v1/things/' });
+      expect(await rows.count()).toBe(10);
+      expect(await rows.first().textContent()).toBe('/v1/things/11');
+      expect(await page.locator('[data-example]').textContent()).toContain(`${PUBLIC_URL}/`);
+    } finally {
+      await behind.stop();
+    }
+  });
+
   it('gives a key that allows it a new secret, which the tab goes on with', async () => {
     const { id, secret } = await makeKey('Rotating app', { selfService: ['rotate'] });
-    const { page, faults, requests } = await open('dark', 1440);
+    const { page, faults, requests } = await open('dark', { width: 1440 });
     await signIn(page, secret);
     await page.getByRole('heading', { name: 'New secret' }).waitFor();
     await page.getByText('No requests in this time.').first().waitFor();

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { buildConsoleWhereOutdated } from '../support/console-build.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
+import { type RunningGateway, startGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
+import { until } from '../support/until.ts';
 
 const PORTAL = '/tollgate/portal';
 const SELF = '/tollgate/self';
@@ -101,6 +102,25 @@ describe('the portal', () => {
     expect(response.headers.get('content-type')).toBe('image/svg+xml');
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; .*sandbox$/);
+    // As the colour: a brand may change with each start.
+    for (const { headers } of [response, await get(`${PORTAL}/brand.css`)])
+      expect(headers.get('cache-control')).toBe('public, max-age=300');
+  });
+
+  it('is in the log and the metrics as the operation "portal", and what it asks as self-service', async () => {
+    const gateway = await startGateway(fleet.environment);
+    started.push(gateway);
+    for (const path of [PORTAL, `${PORTAL}/logo`, SELF]) await (await get(path, {}, gateway)).text();
+    const lines = () => gateway.output().match(/^.*"msg":"request".*$/gm) ?? [];
+    await until(() => lines().length === 3);
+    const operations = new Map(lines().map((line) => [JSON.parse(line).path, JSON.parse(line).operation]));
+    expect(Object.fromEntries(operations)).toEqual({
+      [PORTAL]: 'portal',
+      [`${PORTAL}/logo`]: 'portal',
+      [SELF]: 'showOwnKey',
+    });
+    const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
+    expect(metrics).toContain('tollgate_management_requests_total{outcome="served",operation="portal"} 2');
   });
 
   it.each([
