@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { withReceiver } from '../events/support/with-receiver.ts';
+import { documentedCommands } from '../support/documented-commands.ts';
 import { until } from '../support/until.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
@@ -22,6 +23,25 @@ describe('tollgate webhooks', () => {
       type: 'tollgate.key.created',
       subject: id,
     });
+  });
+
+  it('makes the webhook of docs/billing.md with the scopes that the page names', async () => {
+    const [command = ''] = await documentedCommands('## The webhook', 'billing.md');
+    const file = join(stage.directory, 'billing-secret');
+    const words = command.replace('billing-secret', file).trim().split(' ').slice(1);
+    const tokenFor = async (...scopes: readonly string[]) => {
+      const options = scopes.flatMap((scope) => ['--scope', scope]);
+      const { secret } = await stage.tollgate.json('tokens', 'create', 'bills', ...options);
+      return { environment: { TOLLGATE_TOKEN: secret as string } };
+    };
+    const without = await stage.tollgate.run(words, await tokenFor('webhooks:write'));
+    expect(without).toMatchObject({ code: 3, stderr: expect.stringContaining('usage:read') });
+    const made = await stage.tollgate.run(words, await tokenFor('webhooks:write', 'usage:read'));
+    expect(made).toMatchObject({ code: 0 });
+    expect(await readFile(file, 'utf8')).toMatch(/^whsec_/);
+    const { body } = await stage.admin.call('GET', '/tollgate/webhook');
+    const webhook = { events: ['tollgate.usage.hour'], batch: true, description: 'Billing', enabled: true };
+    expect(body.webhooks).toContainEqual(expect.objectContaining(webhook));
   });
 
   it('changes, disables, rotates and deletes a webhook by its description', async () => {

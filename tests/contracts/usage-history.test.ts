@@ -58,18 +58,24 @@ describe.each([
     return requestsIn(await rowsOf(table, keyId));
   }
 
-  /** The requests of all keys that their days and their hours do not agree about. */
+  /** The requests of all keys, in all, limited, by hour and before some hours, that their days and their hours do not agree about. */
   async function disagreeing(): Promise<readonly object[]> {
+    const byHour = Array.from({ length: 24 }, (_, hour) => `('of ${hour}', requests_${hour})`).join(', ');
     const { rows } = await sql<object>`
-      SELECT day, key_id, plan_id, until, sum(requests) FROM (
-        SELECT day, key_id, plan_id, until, part AS requests FROM usage_key_days,
-          LATERAL (VALUES (6, requests_before_6), (12, requests_before_12), (18, requests_before_18), (24, requests))
-            AS parts (until, part)
+      SELECT day, key_id, plan_id, part, sum(count) FROM (
+        SELECT day, key_id, plan_id, part, count FROM usage_key_days,
+          LATERAL (VALUES ('before 6', requests_before_6), ('before 12', requests_before_12),
+            ('before 18', requests_before_18), ('before 24', requests), ('limited', rate_limited), ${sql.raw(byHour)})
+            AS parts (part, count)
         UNION ALL
-        SELECT (hour AT TIME ZONE 'UTC')::date, key_id, plan_id, until, -requests
-        FROM usage_hours JOIN (VALUES (6), (12), (18), (24)) AS parts (until)
-          ON extract(hour FROM hour AT TIME ZONE 'UTC') < until
-      ) AS both_of_them GROUP BY 1, 2, 3, 4 HAVING sum(requests) <> 0`.execute(store.records.db);
+        SELECT (hour AT TIME ZONE 'UTC')::date, key_id, plan_id, part, -count
+        FROM usage_hours CROSS JOIN LATERAL (
+          SELECT 'before ' || until AS part, requests AS count FROM (VALUES (6), (12), (18), (24)) AS parts (until)
+            WHERE extract(hour FROM hour AT TIME ZONE 'UTC') < until
+          UNION ALL SELECT 'limited', rate_limited
+          UNION ALL SELECT 'of ' || extract(hour FROM hour AT TIME ZONE 'UTC')::int, requests
+        ) AS parts
+      ) AS both_of_them GROUP BY 1, 2, 3, 4 HAVING sum(count) <> 0`.execute(store.records.db);
     return rows;
   }
 
@@ -359,6 +365,38 @@ describe.each([
       'usage_customer_days_2026_04',
       'usage_customer_days_default',
     ]);
+    await own.remove();
+  });
+
+  it('moves the rows of a month into its partition where that was not made in time', async () => {
+    const own = await create();
+    const { db } = own.records;
+    const months = new PostgresUsageHistory(db);
+    const keyId = 'key_of_late_months';
+    await own.records.keys.insert({ ...sampleKey(), id: keyId }, sampleChange());
+    const hour = Date.parse('2026-06-10T07:00:00Z') / HOUR_MS;
+    const slice = { ...sliceOf(keyId, { hour, times: 3 }), day: Math.floor(hour / 24) };
+    await months.apply(batchOf(slice));
+    const tables = ['usage_hours', 'usage_key_days', 'usage_endpoint_days', 'usage_customer_days'];
+    const partitions = async () => {
+      const { rows } = await sql<{ partition: string; requests: number }>`${sql.join(
+        tables.map(
+          (table) => sql`SELECT tableoid::regclass::text AS partition, requests FROM ${sql.table(table)}`,
+        ),
+        sql` UNION ALL `,
+      )}`.execute(db);
+      return rows;
+    };
+    expect(await partitions()).toEqual(
+      tables.map((table) => ({ partition: `${table}_default`, requests: 3 })),
+    );
+    const sinceMs = Date.parse('2026-01-01T00:00:00Z');
+    await months.prune({ nowMs: hour * HOUR_MS, hoursSinceMs: sinceMs, daysSinceMs: sinceMs });
+    expect(await partitions()).toEqual(
+      tables.map((table) => ({ partition: `${table}_2026_06`, requests: 3 })),
+    );
+    await months.apply(batchOf(slice));
+    expect((await partitions()).map(({ requests }) => requests)).toEqual([6, 6, 6, 6]);
     await own.remove();
   });
 

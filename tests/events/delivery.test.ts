@@ -296,12 +296,14 @@ describe('an event', () => {
 });
 
 describe('a delivery', () => {
-  it('that fails is tried ten times under one id, and can then be sent again', async () => {
+  it('that fails is tried ten times under one id, each with its time, and can be sent again', async () => {
     const made = await webhook();
     await makeKey();
     receiver.respond = () => ({ status: 500 });
     const by = deliverer();
+    const seconds: string[] = [];
     for (let attempt = 0; attempt < 12; attempt += 1) {
+      seconds.push(String(Math.floor(clock.nowMs() / 1000)));
       await deliver(by);
       // Longer than the longest pause; the webhook must not be failing for 5 days.
       clock.advance(1.1 * DAY_MS);
@@ -309,6 +311,9 @@ describe('a delivery', () => {
     }
     expect(receiver.received).toHaveLength(10);
     expect(new Set(receiver.ids).size).toBe(1);
+    expect(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).toEqual(
+      seconds.slice(0, 10),
+    );
     const [failed] = await deliveriesOf(made);
     expect(failed).toMatchObject({ status: 'failed', tries: 10, nextAttemptAtMs: null });
     receiver.respond = () => ({ status: 200 });

@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { requireProgram } from '../support/debian-package.ts';
+import { endChild } from '../support/end-child.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import {
   DocumentedReceiver,
@@ -71,3 +74,30 @@ describe.each(RECEIVERS)(
     });
   },
 );
+
+it('the command of docs/events.md follows changes of keys and plans, and of nothing else', async () => {
+  await requireProgram('curl', 'curl');
+  const { fleet } = stage;
+  const command = await documentedProgram('events.md', '## The stream', 'sh');
+  const environment = { ...process.env, GATEWAY: fleet.replicas[0]?.url, ROOT_TOKEN };
+  const curl = spawn('sh', ['-c', `exec ${command}`], {
+    env: environment,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  let printed = '';
+  curl.stdout.on('data', (chunk: Buffer) => {
+    printed += chunk;
+  });
+  try {
+    await until(() => printed.startsWith(': open\nid: '));
+    const token = { name: 'unheard', scopes: ['read-only'] };
+    await fleet.admin.call('POST', '/tollgate/admin-token/create', token);
+    await fleet.admin.makePlan('streamed', 5, 'day');
+    const { id } = await fleet.admin.makeKey('streamed', 'streamed');
+    await until(() => printed.includes(id));
+    const types = printed.matchAll(/^data: \{.*"type":"(tollgate\.\w+)/gm);
+    expect(new Set([...types].map(([, type]) => type))).toEqual(new Set(['tollgate.plan', 'tollgate.key']));
+  } finally {
+    await endChild(curl);
+  }
+});

@@ -2,8 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { messagesOf } from '../../src/client/event-stream.ts';
+import { EVENT_TYPES, type EventType } from '../../src/events/event-types.ts';
 import { TYPES_OF_ACTIONS } from '../../src/events/types-of-actions.ts';
 import { ROOT_TOKEN, startManagement, type TestManagement } from '../management/start-management.ts';
+import { documentedBlocks } from '../support/documented-commands.ts';
 import { EVENT_GUIDE, EVENT_SCHEMAS, eventSchemas, guideWithTypes } from '../support/event-schemas.ts';
 
 describe('docs/events', () => {
@@ -16,6 +18,24 @@ describe('docs/events', () => {
   it('is what docs/events.md has in its table of types', () => {
     const guide = readFileSync(EVENT_GUIDE, 'utf8');
     expect(guide).toEqual(guideWithTypes(guide));
+  });
+
+  it('has its types under `webhooks` of the OpenAPI document as well', () => {
+    const { webhooks } = JSON.parse(readFileSync(new URL('../openapi.json', EVENT_SCHEMAS), 'utf8'));
+    const files = Object.keys(webhooks).map((type) => `${type}.json`);
+    expect(files.toSorted()).toEqual([...eventSchemas().keys()].toSorted());
+  });
+
+  it('has schemas that allow the data of the examples in docs/events.md', async () => {
+    const blocks = (await documentedBlocks('events.md')).filter(({ language }) => language === 'json');
+    const examples = blocks.map(({ text }) => JSON.parse(text));
+    const types = ['tollgate.key.updated', 'tollgate.limit.threshold', 'tollgate.usage.hour'];
+    expect(examples.map(({ type }) => type)).toEqual(types);
+    const ajv = new Ajv2020({ validateFormats: false });
+    for (const { type, data } of examples) {
+      const validate = ajv.compile(EVENT_TYPES[type as EventType].data);
+      expect([type, validate(data), validate.errors]).toEqual([type, true, null]);
+    }
   });
 });
 

@@ -197,7 +197,7 @@ describe('the series of some of the keys', () => {
       return id;
     };
     const paid = await use({ tags: ['paid', 'eu'] }, 3);
-    await use({ tags: ['free'], externalId: 'acme' }, 2);
+    const owned = await use({ tags: ['free'], externalId: 'acme' }, 2);
     const requests = async (query: string) => {
       const { body } = await fleet.admin.call('GET', `/api-keys/usage?interval=total&${query}`);
       return body.rows.map((row: { requests: number }) => row.requests);
@@ -210,5 +210,12 @@ describe('the series of some of the keys', () => {
     expect(body.rows).toMatchObject([{ consumerApiKeyId: paid, requests: 3 }]);
     expect((await fleet.admin.call('GET', '/api-keys/usage?tag=UPPER')).status).toBe(400);
     expect((await fleet.admin.call('GET', `/consumer-api-key/${paid}/usage?tag=eu`)).status).toBe(400);
+    // A deleted key has neither tag nor owner; its usage stays.
+    await fleet.admin.deleteKey(owned);
+    expect(await requests('')).toEqual([5]);
+    expect(await requests(`consumerApiKeyId=${owned}`)).toEqual([2]);
+    for (const query of ['tag=free', 'externalId=acme']) expect(await requests(query)).toEqual([]);
+    for (const path of ['', '/usage'])
+      expect((await fleet.admin.call('GET', `/consumer-api-key/${owned}${path}`)).status).toBe(404);
   });
 });

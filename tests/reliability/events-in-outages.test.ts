@@ -31,7 +31,7 @@ beforeAll(async () => {
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   });
   replicas = [...fleet.replicas];
-  const events = ['tollgate.usage.*', 'tollgate.gateway.*'];
+  const events = ['tollgate.usage.*', 'tollgate.gateway.*', 'tollgate.limit.threshold'];
   const webhook = { url: receiver.url, events, batch: true };
   const idempotent = { 'idempotency-key': 'the-webhook' };
   const { status } = await fleet.admin.call('POST', '/tollgate/webhook/create', webhook, idempotent);
@@ -71,10 +71,16 @@ async function use(secret: string, requests = 5): Promise<void> {
 describe('with real replicas and stores', () => {
   it('each replica says once that it decides without Redis, and once that it does not any more', async () => {
     const { secret } = await fleet.admin.makeKey('finds out');
+    await fleet.admin.makePlan('watched', 40, 'day');
+    const watched = await fleet.admin.makeKey('passes thresholds', 'watched');
+    const thresholds = async () =>
+      (await events()).filter(({ type }) => type === 'tollgate.limit.threshold').map(({ data }) => data);
     const seen = new Set((await gatewayEvents()).map(({ id }) => id));
     const newEvents = async () => (await gatewayEvents()).filter(({ id }) => !seen.has(id));
     await redis.stop();
     await untilDegraded(replicas, secret, true);
+    // Of what is allowed without Redis no event says anything, also not when it is added to the windows in Redis.
+    await use(watched.secret, 20);
     redis = await startRedisServer(['--port', String(redis.port)]);
     await untilDegraded(replicas, secret, false);
     await until(async () => (await newEvents()).length >= 4);
@@ -83,6 +89,9 @@ describe('with real replicas and stores', () => {
     const both = ['tollgate.gateway.degraded', 'tollgate.gateway.recovered'];
     expect(types).toEqual([both, both]);
     for (const [first, second] of bySubject) expect(first?.data).toEqual(second?.data);
+    const { body } = await fleet.admin.call('GET', `/consumer-api-key/${watched.id}/limits`);
+    expect(body.limits[0].used).toBeGreaterThanOrEqual(32);
+    expect(await thresholds()).toEqual([]);
   });
 
   it('usage in events is usage over time, whatever ends meanwhile and although clocks jump', async () => {
