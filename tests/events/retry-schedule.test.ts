@@ -30,3 +30,9 @@ it('Retry-After, in seconds or as a date, prolongs a pause to at most a day, and
   for (const useless of ['0', 'Wed, 04 Feb 2026 09:00:00 GMT', '-5', 'soon', ''])
     expect(pauses(0, useless)).toEqual([...DOCUMENTED_S, undefined]);
 });
+
+it('the last retry comes after three days and within four, as docs/billing.md counts on', () => {
+  const sum = (byte: number) => pauses(byte).reduce((total: number, pause) => total + (pause ?? 0), 0);
+  expect(sum(0)).toBeGreaterThan(3 * 24 * HOUR_S);
+  expect(sum(255)).toBeLessThan(4 * 24 * HOUR_S);
+});
