@@ -78,8 +78,7 @@ export class BackendConnection implements ResponseParts {
   readonly #onSocketError = (error: Error): void => this.#lost(error);
   readonly #onTimeout = (): void => this.#timedOut();
   readonly #onClose = (): void => {
-    this.#readBuffer?.release();
-    this.#readBuffer = undefined;
+    this.#releaseBuffer();
     this.#lost();
   };
 
@@ -241,10 +240,7 @@ export class BackendConnection implements ResponseParts {
     return {
       // Called to get the buffer of the next read.
       buffer: () => {
-        if (this.#readBuffer?.isShared === true) {
-          this.#readBuffer.release();
-          this.#readBuffer = undefined;
-        }
+        if (this.#readBuffer?.isShared === true) this.#releaseBuffer();
         this.#readBuffer ??= readBuffers.take();
         return this.#readBuffer.target;
       },
@@ -253,6 +249,11 @@ export class BackendConnection implements ResponseParts {
         return true;
       },
     };
+  }
+
+  #releaseBuffer(): void {
+    this.#readBuffer?.release();
+    this.#readBuffer = undefined;
   }
 
   #write(socket: Socket, { head, body }: OutgoingRequest): void {

@@ -105,20 +105,19 @@ export class ResponseParser {
 
   #head(input: Buffer, at: number): number | BackendError {
     const kept = this.#kept.length;
-    // Only an input that ends within a head is kept, so the next one continues it from its first byte.
+    // Only an input that ends within a head is kept, so the next one continues it from its first byte: then `at` is 0.
     const bytes = kept === 0 ? input : Buffer.concat([this.#kept, input]);
-    const start = kept === 0 ? at : 0;
     // The end of the head may span both buffers.
-    const end = bytes.indexOf(END_OF_HEAD, Math.max(start, kept - END_OF_HEAD.length));
-    if ((end === -1 ? bytes.length : end) - start > RESPONSE_HEAD_LIMIT_BYTES)
+    const end = bytes.indexOf(END_OF_HEAD, Math.max(at, kept - END_OF_HEAD.length));
+    if ((end === -1 ? bytes.length : end) - at > RESPONSE_HEAD_LIMIT_BYTES)
       return fault('a head over 16 KiB');
     if (end === -1) {
-      if (!mayBecomeHead(bytes, start)) return fault('no HTTP/1');
-      this.#kept = Buffer.from(bytes.subarray(start));
+      if (!mayBecomeHead(bytes, at)) return fault('no HTTP/1');
+      this.#kept = Buffer.from(bytes.subarray(at));
       return input.length;
     }
     this.#kept = NOTHING;
-    const head = readResponseHead(bytes.toString('latin1', start, end + 2), this.#before);
+    const head = readResponseHead(bytes.toString('latin1', at, end + 2), this.#before);
     if (head === undefined) return fault('a malformed head');
     const behind = end + END_OF_HEAD.length;
     const next = input.length - (bytes.length - behind);

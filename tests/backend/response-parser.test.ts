@@ -64,12 +64,12 @@ const RICH_HEAD =
 describe('a response of the backend', () => {
   it('keeps the order, case and repetition of headers, without blanks around values', () => {
     const { head } = read([
-      'HTTP/1.1 299 Who knows\r\nB:  two \t\r\na:\r\nB: \xe9\r\nC:\ttab\r\nContent-Length: 0\r\n\r\n',
+      'HTTP/1.1 299 Who knows\r\nB:  two \t\r\na:\r\nB: \xe9\r\nC:\ttab\r\nD: four \t\r\nContent-Length:  0\r\n\r\n',
     ]);
     expect(head).toMatchObject({
       status: 299,
       reason: 'Who knows',
-      lines: ['B: two\r\n', 'a: \r\n', 'B: \xe9\r\n', 'C: tab\r\n', 'Content-Length: 0\r\n'],
+      lines: ['B: two\r\n', 'a: \r\n', 'B: \xe9\r\n', 'C: tab\r\n', 'D: four\r\n', 'Content-Length: 0\r\n'],
       length: 0,
       isChunked: false,
     });
@@ -139,6 +139,26 @@ describe('a response of the backend', () => {
     for (const chunks of [[bytes], Array.from(bytes)]) {
       expect(read(chunks)).toMatchObject({ isComplete: false, isFaulty: true });
     }
+  });
+
+  it.each([
+    [16_384, false],
+    [16_385, true],
+  ])('with a head of %i bytes is faulty: %s, whatever comes before and after it', (bytes, isFaulty) => {
+    const head = 'HTTP/1.1 204 No Content\r\nA: '.padEnd(bytes, 'a');
+    const before = 'HTTP/1.1 100 Continue\r\n\r\n';
+    expect(read([before + head])).toMatchObject({ isComplete: false, isFaulty });
+    const whole = read([`${before}${head}\r\n\r\n${'x'.repeat(20_000)}`]);
+    expect(whole).toMatchObject({ isComplete: !isFaulty, isFaulty });
+  });
+
+  it.each([
+    [16_384, false],
+    [16_385, true],
+  ])('with a line of %i bytes between chunks is faulty: %s', (bytes, isFaulty) => {
+    const before = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4e20\r\n${'x'.repeat(20_000)}\r\n`;
+    const line = `${'0;'.padEnd(bytes - 2, 'a')}\r\n`;
+    expect(read([`${before}${line}\r\n`])).toMatchObject({ isComplete: !isFaulty, isFaulty });
   });
 
   it('is read the same whatever head came before it on the connection', () => {

@@ -84,6 +84,19 @@ describe('the buffer that a connection reads into', () => {
     expect(buffers[1]).not.toBe(buffers[0]);
   });
 
+  it('is that of a later connection once its connection is closed', async () => {
+    backend.respond(OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+    const buffers: unknown[] = [];
+    await until(async () => {
+      const job = new RecordingJob('one');
+      job.onBody = (_bytes: Buffer, buffer?: ReadBuffer) => buffers.push(buffer);
+      ask(job);
+      await job.heard('onComplete');
+      return new Set(buffers).size < buffers.length;
+    });
+    expect(backend.connections).toHaveLength(buffers.length);
+  });
+
   it('is read into again where no job retains it', async () => {
     const { chunk, buffers } = await readTwice(false);
     expect(chunk.toString()).toBe('ok');
@@ -416,6 +429,7 @@ describe('fairness keys', () => {
     for (const job of asked) await job.heard('onComplete');
     expect(order).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'a2', 'a3']);
     expect(backend.connections).toHaveLength(1);
+    expect(pool.waitingCount).toBe(0);
   });
 
   it('have one queue from each request to the next, and none once they are idle', async () => {
