@@ -1,6 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { StoreUnavailable } from '../../../src/errors.ts';
 import { BatchLoader } from '../../../src/keys/cache/batch-loader.ts';
+
+afterEach(() => {
+  jest.useRealTimers();
+});
 
 describe('look-ups that share a query', () => {
   /** A store that rejects each query with one of the bad look-ups, and what it was asked. */
@@ -52,6 +56,35 @@ describe('look-ups that share a query', () => {
   it('are not held up by one that fails: those that come later are read', async () => {
     const { loader } = loaderFor(new Map([['key 20', new Error('a fault')]]));
     await Promise.allSettled(names.map((name) => loader.read(name)));
-    expect(await loader.read('later')).toBe('found later');
+    // One after the other, and more than may run at a time.
+    for (let later = 0; later < 5; later += 1)
+      expect(await loader.read(`later ${later}`)).toBe(`found later ${later}`);
+  });
+
+  it('have at most four queries at a time, of at most a hundred look-ups', async () => {
+    const sizes: number[] = [];
+    const loader = new BatchLoader<number, string>({
+      query: (lookups) => {
+        sizes.push(lookups.length);
+        return new Promise(() => {});
+      },
+      isPacedAfter: () => false,
+    });
+    for (let lookup = 0; lookup < 500; lookup += 1) void loader.read(lookup);
+    await new Promise(setImmediate);
+    expect(sizes).toEqual([1, 100, 100, 100]);
+  });
+
+  it('begin no further query within 10 ms of the last one where queries are paced', async () => {
+    jest.useFakeTimers();
+    const { loader, queries } = loaderFor(new Map());
+    await loader.read('first');
+    await loader.read('second');
+    const paced = [loader.read('third'), loader.read('fourth')];
+    await jest.advanceTimersByTimeAsync(9);
+    expect(queries).toEqual([['first'], ['second']]);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(await Promise.all(paced)).toEqual(['found third', 'found fourth']);
+    expect(queries.slice(2)).toEqual([['third', 'fourth']]);
   });
 });
