@@ -204,6 +204,31 @@ describe('POST /api-keys/import', () => {
     expect((await detailOf(String(ids[1]))).secret).toMatch(/^tg_\*+$/);
   });
 
+  it('writes an audit entry for each key that it makes, without the secret', async () => {
+    const [plain, hashed, taken] = [newSecret(), newSecret(), newSecret()];
+    const { id } = (await post(CREATE, { name: 'created', secret: taken }).expect(201)).body;
+    const keys = [
+      { name: 'plain', secret: plain },
+      { name: 'taken', secret: taken },
+      { name: 'hashed', secretHash: hashOf(hashed) },
+    ];
+    await post(IMPORT, { keys, onConflict: 'skip' }).expect(200);
+    const entries = await management.records.db
+      .selectFrom('audit_log')
+      .select(['action', 'target_id', 'target_name', 'outcome', 'changes'])
+      .where('action', 'in', ['key.create', 'key.import'])
+      .orderBy('sequence', 'desc')
+      .limit(3)
+      .execute();
+    expect(entries.toReversed()).toMatchObject([
+      { action: 'key.create', target_id: id, target_name: 'created', outcome: 'success' },
+      { action: 'key.import', target_id: await idOf(plain), target_name: 'plain', outcome: 'success' },
+      { action: 'key.import', target_id: await idOf(hashed), target_name: 'hashed', outcome: 'success' },
+    ]);
+    for (const { changes, target_name } of entries) expect(JSON.stringify(changes)).toContain(target_name);
+    for (const secret of [plain, hashed, taken]) expect(JSON.stringify(entries)).not.toContain(secret);
+  });
+
   it('stores every field exactly as it was sent', async () => {
     const keys = [
       {
