@@ -125,6 +125,21 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     because: 'All four are there while the parser is not stopped; the condition is for the types.',
   })),
   {
+    file: 'src/backend/connection.ts',
+    before: 'if (this.#readBuffer?.isShared === true) this.#releaseBuffer();',
+    after: 'if (true) this.#releaseBuffer();',
+    because: 'A buffer that is not shared is then given back and taken again at once.',
+  },
+  ...[
+    'first === colon - 2 && last === end && text.charCodeAt(colon + 1) === BLANK;',
+    'first === colon + 2 && last === end && text.charCodeAt(colon - 1) === BLANK;',
+  ].map((after) => ({
+    file: 'src/backend/response-head.ts',
+    before: 'const isTidy = first === colon + 2 && last === end && text.charCodeAt(colon + 1) === BLANK;',
+    after: `const isTidy = ${after}`,
+    because: 'No line is tidy then: an equal one is put together for each.',
+  })),
+  {
     file: 'src/backend/response-head.ts',
     before: 'for (let i = 0; i < before.names.length; i += 1) {',
     after: 'for (let i = 0; i <= before.names.length; i += 1) {',
@@ -187,6 +202,12 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     because:
       'No version is less than 0, which stands for an unknown change; the line saves the reading of one.',
   },
+  ...['false', 'true', 'index % SEALED_AT_ONCE !== 0'].map((condition) => ({
+    file: 'src/keys/key-imports.ts',
+    before: 'if (index % SEALED_AT_ONCE === 0) await nextTurn();',
+    after: `if (${condition}) await nextTurn();`,
+    because: 'The same keys are made; only other requests wait longer meanwhile, or the import does.',
+  })),
   {
     file: 'src/keys/key-imports.ts',
     before: 'if (!(error instanceof InvalidBody)) throw error;',

@@ -27,6 +27,7 @@ const script = scriptCommand(
   .option('--seed <number>', 'chooses another sample', wholeNumber(), 0)
   .option('--file <part>', 'only files whose path contains this', '')
   .option('--resume', 'go on: try again only what survived')
+  .option('--survivors', 'go on, but try only what survived')
   .option('--workers <count>', 'mutants tried at the same time', wholeNumber(1), 1)
   .option(
     '--minutes <count>',
@@ -37,7 +38,7 @@ const script = scriptCommand(
   .option('--publish', 'write docs/notes/mutations.md')
   .option('--list', 'only list the mutants')
   .parse();
-const { sample, seed, file: part, resume, workers, minutes, publish, list } = script.opts();
+const { sample, seed, file: part, resume, survivors, workers, minutes, publish, list } = script.opts();
 const named: readonly Area[] = script.processedArgs[0];
 const areas = named.length === 0 ? AREAS : named;
 
@@ -45,7 +46,11 @@ if (list) for (const candidate of areas.flatMap(chosenOf)) report(describe(candi
 else process.exitCode = (await run()) ? 0 : 1;
 
 async function run(): Promise<boolean> {
-  const results = new KeptResults(RESULTS, { isResumed: resume === true });
+  const results = new KeptResults(RESULTS, { isResumed: resume === true || survivors === true });
+  const toTry = (area: Area) =>
+    survivors === true
+      ? candidatesOf(area).filter((one) => results.get(area.name, one)?.fate === 'survived' && !isEqual(one))
+      : chosenOf(area);
   const copies = Array.from({ length: workers }, () => new MutatedCopy(ROOT, tmpdir()));
   const removeAll = () => Promise.all(copies.map((copy) => copy.remove()));
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -58,7 +63,7 @@ async function run(): Promise<boolean> {
   });
   try {
     for (const area of areas) {
-      report(`${area.name}: ${await mutations.run(area, chosenOf(area))}`);
+      report(`${area.name}: ${await mutations.run(area, toTry(area))}`);
     }
   } finally {
     await removeAll();
