@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openEmbeddedRecords } from '../../src/storage/embedded/open-embedded-records.ts';
 import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { dockerResponds } from './docker.ts';
+import { type MadeFromSource, makeWhereOutdated } from './made-from-source.ts';
 import { startPostgresServer } from './postgres-server.ts';
 import { startRedisServer } from './redis-server.ts';
 import { createDatabaseOn } from './stores.ts';
@@ -85,13 +85,20 @@ export async function makeMigratedDatabase(postgres: TestStore): Promise<TestSto
   return { url, stop: drop };
 }
 
-/** The same of an embedded Postgres: a directory with its files. */
+const EMBEDDED: MadeFromSource = {
+  name: 'tollgate-tests-embedded',
+  makers: [import.meta.filename],
+  make: async (folder) => {
+    await mkdir(folder);
+    const records = await openEmbeddedRecords({ ...SCHEMA, directory: join(folder, 'postgres') });
+    await records.migrate();
+    await records.close();
+  },
+};
+
+/** The same of an embedded Postgres: a directory with its files. It stays for later runs, because it takes seconds of CPU time to make. */
 export async function makeEmbeddedPostgres(): Promise<TestStore> {
-  const directory = await mkdtemp(join(tmpdir(), 'tollgate-embedded-'));
-  const records = await openEmbeddedRecords({ ...SCHEMA, directory });
-  await records.migrate();
-  await records.close();
-  return { url: directory, stop: () => rm(directory, { recursive: true, force: true }) };
+  return { url: join(await makeWhereOutdated(EMBEDDED), 'postgres'), stop: async () => {} };
 }
 
 function missing(store: string, setting: string, cause: unknown): never {
