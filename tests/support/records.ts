@@ -1,10 +1,10 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ChainSecrets } from '../../src/audit/audit-chain.ts';
 import { openEmbeddedRecords } from '../../src/storage/embedded/open-embedded-records.ts';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
+import { scratchFolder } from './scratch-folder.ts';
 import { createMigratedDatabase, embeddedPostgres } from './stores.ts';
 import { TEST_VAULT } from './test-vault.ts';
 
@@ -45,7 +45,7 @@ export async function createPostgresRecords(defaultPlanId: string | null = 'defa
 
 /** In an embedded Postgres in a new folder. Only one may have it open: `reopen` closes the first. */
 export async function createEmbeddedRecords(defaultPlanId: string | null = 'default'): Promise<TestRecords> {
-  const directory = await mkdtemp(join(tmpdir(), 'tollgate-records-'));
+  const directory = await mkdtemp(join(await scratchFolder(), 'tollgate-records-'));
   await cp(embeddedPostgres(), directory, { recursive: true });
   const open = (planId: string | null, chainSecrets: ChainSecrets = TEST_VAULT) =>
     openEmbeddedRecords({ directory, migrationsDirectory: MIGRATIONS, defaultPlanId: planId, chainSecrets });
