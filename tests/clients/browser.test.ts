@@ -3,7 +3,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import type { RunningGateway } from '../support/gateway.ts';
 import { findChromium, launchChromium } from '../support/launch-chromium.ts';
 
 /** What a page's script got: `error` is all that a browser tells it of a response that it may not read. */
@@ -22,11 +23,11 @@ if (program === undefined) {
   });
 } else {
   describe('a key with allowed origins in Chromium', () => {
-    let fleet: Fleet;
+    let fleet: Fleet<RunningGateway>;
     let pages: Server;
     let browser: Browser;
     beforeAll(async () => {
-      fleet = await startFleet(2, {}, (_req, res) => {
+      fleet = await startInProcessFleet(2, {}, (_req, res) => {
         res.setHeader('Content-Type', 'text/html');
         res.end('<p>from the backend</p>');
       });

@@ -2,15 +2,16 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import type { RunningGateway } from '../support/gateway.ts';
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 let admins: readonly Admin[];
 /** What the backend was sent as `x-api-key`, in order. */
 const presented: (string | undefined)[] = [];
 
 beforeAll(async () => {
-  fleet = await startFleet(2, {}, (req, res) => {
+  fleet = await startInProcessFleet(2, {}, (req, res) => {
     presented.push(req.headers['x-api-key']?.toString());
     res.end('ok');
   });

@@ -5,19 +5,19 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { OUTCOMES } from '../../src/observability/outcomes.ts';
 import { burst, statusOf } from '../support/burst.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { startGateway } from '../support/gateway.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { type RunningGateway, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 let url: string;
 /** Lets the backend response /wait. */
 let release = (): void => {};
 
 beforeAll(async () => {
-  fleet = await startFleet(1, { METRICS_PER_KEY: 'top:1', AUTHORIZE_PORT: '0' }, (req, res) => {
+  fleet = await startInProcessFleet(1, { METRICS_PER_KEY: 'top:1', AUTHORIZE_PORT: '0' }, (req, res) => {
     if (req.headers.upgrade !== undefined) req.socket.write(SWITCHING);
     else if (req.url === '/wait') release = () => res.end('ok');
     else if (req.url === '/missing') res.writeHead(404).end();
