@@ -1,5 +1,5 @@
 import type { PostgresCursor, PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient, QueryResult } from 'pg';
 import { StoreUnavailable } from '../../errors.ts';
 
 /**
@@ -28,12 +28,22 @@ function watch(client: PoolClient): PostgresPoolClient {
     if (typeof text !== 'string') {
       throw new TypeError('Cursors are not used here.');
     }
-    return client.query(text, [...parameters]).catch((error: unknown) => {
+    return client.query(text, [...parameters]).then(takeRows, (error: unknown) => {
       broken ||= meansUnavailable(error);
       throw storeFailure(error);
     });
   }
   return { query, release: (destroy) => client.release(broken || destroy === true) };
+}
+
+/**
+ * Takes the rows from the client's own result, so that they can be collected soon after their use. `pg` writes the callback of a query as the
+ * value of a property, which V8 allocates in the old generation: what it refers to stays until a collection of the whole heap.
+ */
+function takeRows(result: QueryResult): QueryResult {
+  const { rows } = result;
+  result.rows = [];
+  return { ...result, rows };
 }
 
 /**
