@@ -1,10 +1,10 @@
-import type { ExportSelection } from '../../desired-state/desired-state-store.ts';
 import { type Written, writtenKey, writtenPlan, writtenWebhook } from '../../desired-state/written-state.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
+import type { ConsumerKey } from '../../keys/consumer-key.ts';
 import { missingScope } from '../../permissions/principal.ts';
 import { OWNER } from '../../plans/owner-name.ts';
 import { yamlBlock, yamlEntries } from '../../platform/text/yaml-writer.ts';
-import { type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
+import { type Endpoint, StreamedText } from '../endpoint.ts';
 import { SHOWN_KEY_FIELDS } from '../keys/shown-key-fields.ts';
 import { OPTIONAL_TERMS, TERMS } from '../plans/shown-plan.ts';
 import { queryParameters } from '../query-parameters.ts';
@@ -88,34 +88,21 @@ export const exportConfiguration: Endpoint = {
     const webhooks = isHeard ? await configurations.exportWebhooks(selection) : [];
     const few = { plans, ...(webhooks.length > 0 && { webhooks: webhooks.map(writtenWebhook) }) };
     const leftOut = await configurations.countLeftOut(selection);
-    const chunks = (isYaml ? yamlChunks : jsonChunks)(few, keysOf(configurations, selection));
+    const chunks = (isYaml ? yamlChunks : jsonChunks)(few, configurations.exportKeys(selection));
     return new StreamedText(isYaml ? 'application/yaml' : 'application/json', chunks, {
       'Tollgate-Keys-Left-Out': String(leftOut),
     });
   },
 };
 
-/** Keys that are serialized at once: with more, other requests would wait too long. */
-const WRITTEN_AT_ONCE = 100;
-
-async function* keysOf(
-  configurations: ManagementServices['configurations'],
-  selection: ExportSelection,
-): AsyncGenerator<readonly Written[]> {
-  for await (const keys of configurations.exportKeys(selection)) {
-    for (let start = 0; start < keys.length; start += WRITTEN_AT_ONCE)
-      yield keys.slice(start, start + WRITTEN_AT_ONCE).map(writtenKey);
-  }
-}
-
 async function* jsonChunks(
   few: Readonly<Record<string, readonly Written[]>>,
-  keys: AsyncIterable<readonly Written[]>,
+  keys: AsyncIterable<readonly ConsumerKey[]>,
 ): AsyncGenerator<string> {
   yield `${JSON.stringify(few).slice(0, -1)},"keys":[`;
   let separator = '\n';
   for await (const some of keys) {
-    yield separator + some.map((key) => JSON.stringify(key)).join(',\n');
+    yield separator + some.map((key) => JSON.stringify(writtenKey(key))).join(',\n');
     separator = ',\n';
   }
   yield '\n]}\n';
@@ -123,12 +110,12 @@ async function* jsonChunks(
 
 async function* yamlChunks(
   few: Readonly<Record<string, readonly Written[]>>,
-  keys: AsyncIterable<readonly Written[]>,
+  keys: AsyncIterable<readonly ConsumerKey[]>,
 ): AsyncGenerator<string> {
   yield yamlBlock(few);
   let start = 'keys:\n';
   for await (const some of keys) {
-    yield start + yamlEntries(some, 2);
+    yield start + yamlEntries(some.map(writtenKey), 2);
     start = '';
   }
   if (start !== '') yield 'keys: []\n';
