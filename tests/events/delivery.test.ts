@@ -646,7 +646,7 @@ describe('the secrets of a webhook', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('that can not be decrypted again after they could are logged once more', async () => {
+  it('that can not be decrypted are logged again if they could be in between', async () => {
     await webhook();
     const logged = jest.fn();
     const other = new SecretVault([systemRandom.bytes(32)], systemRandom);

@@ -33,6 +33,9 @@ export interface Bounds {
   readonly runMs: number;
 }
 
+/** What Git does not have: the packages, and the console that some tests request. */
+const BUILT = ['node_modules', 'dist'];
+
 /** A copy of the working tree, in which files are mutated one at a time, with stores: the tree itself is never changed. */
 export class MutatedCopy {
   /** Of the names and contents of all files without a mutant. */
@@ -58,7 +61,8 @@ export class MutatedCopy {
         .update('\0');
     }
     this.digest = hash.digest('base64url');
-    symlinkSync(join(root, 'node_modules'), join(this.#folder, 'node_modules'));
+    for (const built of BUILT.filter((name) => existsSync(join(root, name))))
+      symlinkSync(join(root, built), join(this.#folder, built));
   }
 
   /** Removes the copy, and ends what runs in it: a run of the tests then rejects. */
