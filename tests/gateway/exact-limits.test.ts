@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { burst, statusOf } from '../support/burst.ts';
-import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
 import { until } from '../support/until.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let urls: readonly string[];
 
 beforeAll(async () => {
-  fleet = await startInProcessFleet(3);
+  fleet = await startFleet(3);
   urls = fleet.replicas.map((replica) => replica.url);
 });
 afterAll(() => fleet?.stop());
