@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -9,14 +9,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { buildConsoleWhereOutdated, runAsOnlyConsoleBuild } from '../support/console-build.ts';
 import { documentedBlocks } from '../support/documented-commands.ts';
-import { endChild } from '../support/end-child.ts';
-import {
-  ENCRYPTION_KEY,
-  type GatewayProcess,
-  ROOT_TOKEN,
-  spawnNode,
-  startGateway,
-} from '../support/gateway.ts';
+import { endChild, hasEnded } from '../support/end-child.ts';
+import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
 import { scratchFolder } from '../support/scratch-folder.ts';
 import { createTestDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -156,7 +150,7 @@ describe('the package, packed and installed in an empty directory', () => {
     }
   });
 
-  it('runs the demo with npx, also as a user without rights', async () => {
+  it('runs the demo with npx, also as a user without rights, until a signal ends it', async () => {
     const isRoot = process.getuid?.() === 0;
     await chmod(directory, 0o755);
     const home = await mkdtemp(join(directory, 'home-'));
@@ -167,35 +161,40 @@ describe('the package, packed and installed in an empty directory', () => {
     await copyFile(process.execPath, join(bin, 'node'));
     await chmod(join(bin, 'node'), 0o755);
     const asUser = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
-    const [file = '', ...args] = [...asUser, 'npx', '--no', 'tollgate', 'demo'];
-    const { stdout } = await run(file, args, {
+    const [file = '', ...args] = [...asUser, 'npx', '--no', 'tollgate', 'demo', '--stay'];
+    const demo = spawn(file, args, {
       cwd: directory,
+      stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         PATH: `${bin}:${process.env.PATH}`,
         HOME: home,
         TMPDIR: home,
+        LOG_LEVEL: 'info',
         // Another demo may take the usual ports between the look at them and the start.
         PORT: '0',
         OPS_PORT: '0',
         npm_config_update_notifier: 'false',
       },
     });
-    expect(stdout).toContain('200 200 200 200 200 429');
-  });
-
-  it('runs the demo with its embedded stores', async () => {
-    const { child, output } = spawnNode(installed, {}, { args: ['demo', '--stay'] });
+    let output = '';
+    for (const stream of [demo.stdout, demo.stderr]) {
+      stream.setEncoding('utf8').on('data', (chunk: string) => {
+        output += chunk;
+      });
+    }
     try {
-      await until(() => child.exitCode !== null || output().includes('live through a day'));
-      expect(output()).toContain('Tollgate runs at http://127.0.0.1:');
-      expect(output()).toContain('200 200 200 200 200 429');
-      // At a signal it removes the directory of its stores.
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
-      expect(child.exitCode).toBe(0);
+      await until(() => hasEnded(demo) || output.includes('live through a day'));
+      expect(output).toContain('Tollgate runs at http://127.0.0.1:');
+      expect(output).toContain('200 200 200 200 200 429');
+      const stores = /"DATA_DIR":"([^"]+)"/.exec(output)?.[1] ?? '';
+      expect(existsSync(stores)).toBe(true);
+      // At a signal to the demo, below npx, it removes the directory of its stores.
+      const closed = once(demo, 'close');
+      process.kill(Number(/"pid":(\d+)/.exec(output)?.[1]), 'SIGTERM');
+      expect(await closed).toEqual([0, null]);
+      expect(existsSync(stores)).toBe(false);
     } finally {
-      await endChild(child);
+      await endChild(demo);
     }
   });
 });
