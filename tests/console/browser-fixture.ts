@@ -144,8 +144,9 @@ async function openTab(
     signIn: async (presented) => {
       await page.getByLabel('Token', { exact: true }).fill(presented);
       await page.getByRole('button', { name: 'Sign in' }).click();
+      // Behind a dialog that the page opens at once, it is there, but not for assistive technology.
       await page
-        .getByRole('navigation', { name: 'Pages' })
+        .getByRole('navigation', { name: 'Pages', includeHidden: true })
         .waitFor()
         .catch(async (cause: unknown) => {
           throw new Error(`not signed in: ${await page.locator('body').textContent()}`, { cause });
