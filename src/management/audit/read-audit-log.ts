@@ -154,8 +154,11 @@ export const verifyAuditLog: Endpoint = {
   },
 };
 
-/** Rows of a CSV file that are read with one query, and so in one turn of the event loop. */
-const ROWS_AT_ONCE = 200;
+/**
+ * Rows of a CSV file that are read with one query, and so in one turn of the event loop. V8 allocates objects in the old generation once it has found a
+ * hundred in use that one place in the code has made.
+ */
+const ROWS_AT_ONCE = 90;
 const COLUMNS = [
   'auditId',
   'at',

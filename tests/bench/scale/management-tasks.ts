@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { decimal } from '../report/table.ts';
-import { CANDIDATE_CORE } from '../setup/pinned-process.ts';
 import { REPOSITORY, ROOT_TOKEN, type TollgateCandidate, tollgateEnvironment } from '../setup/tollgate.ts';
 import { numberOf } from './counts.ts';
 import { grouped, type Verdict } from './row.ts';
@@ -171,7 +170,7 @@ async function deletePlan(_: ScaleWorld, { port }: TollgateCandidate): Promise<D
 
 /** A process of its own, as an operator runs it. One that takes too long is ended, which it may be at any time. */
 async function rotateEncryptionKey(world: ScaleWorld): Promise<Done> {
-  const { programs, backend, redis, postgres, postgresUrl, size } = world;
+  const { backend, redis, postgres, postgresUrl, size } = world;
   const environment = tollgateEnvironment({
     ...{ backendPort: backend.port, redisPort: redis.port, redisDatabase: 0, databaseUrl: postgresUrl },
   });
@@ -183,18 +182,15 @@ async function rotateEncryptionKey(world: ScaleWorld): Promise<Done> {
   );
   const total = await numberOf(postgres, 'SELECT count(*) FROM sealed_before');
   const startedAtMs = performance.now();
-  const child = spawn(
-    programs.taskset,
-    ['-c', String(CANDIDATE_CORE), process.execPath, join(REPOSITORY, 'src/cli/rotate-encryption-key.ts')],
-    {
-      env: {
-        PATH: process.env.PATH ?? '',
-        ...environment,
-        ENCRYPTION_KEY: `${NEW_KEY},${environment.ENCRYPTION_KEY}`,
-      },
-      stdio: ['ignore', 'ignore', 'inherit'],
+  // On the cores of the bench: on that of the replica it would take turns with it.
+  const child = spawn(process.execPath, [join(REPOSITORY, 'src/cli/rotate-encryption-key.ts')], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      ...environment,
+      ENCRYPTION_KEY: `${NEW_KEY},${environment.ENCRYPTION_KEY}`,
     },
-  );
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   const tooLong = setTimeout(() => child.kill('SIGKILL'), size.patienceSeconds * 1000);
   await once(child, 'exit');
   clearTimeout(tooLong);
