@@ -62,8 +62,8 @@ For those who change what these areas do: how many single-line changes of the so
 |---|---|---|---|---|---|---|---|---|
 ${rows.join('\n')}
 
-Where fewer were tried than there are, they are a sample at equal distances over all files and lines. An area of which a run has tried nothing keeps
-its row. Equal mutants do the same as the source, and \`tests/mutate/equal-mutants.ts\` says why; they are not tried. Hung: a test waited in vain, or a
-loop never ended.
+Where fewer were tried than there are, they are a sample at equal distances over all files and lines. A survivor that
+got a test since counts as killed, so another sample may find a lower share. An area of which a run has tried nothing keeps its row. Equal mutants do
+the same as the source, and \`tests/mutate/equal-mutants.ts\` says why; they are not tried. Hung: a test waited in vain, or a loop never ended.
 `;
 }
