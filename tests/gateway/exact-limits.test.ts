@@ -18,7 +18,7 @@ async function remaining(keyId: string): Promise<number> {
 
 describe('three replicas', () => {
   it('allow exactly the limit under 100 requests in flight, in one window and the next', async () => {
-    await fleet.admin.makePlan('exact', 250, '10 seconds');
+    await fleet.admin.makePlan('exact', 250, '30 seconds');
     const { id, secret } = await fleet.admin.makeKey('exact', 'exact');
     for (let window = 0; window < 2; window++) {
       if (window > 0) await until(async () => (await remaining(id)) === 250, { longestPauseMs: 100 });

@@ -84,7 +84,16 @@ class Pair {
   }
 
   async rollBack(random: SeededRandom): Promise<void> {
-    await onServer(this.#master, (redis) => redis.save());
+    // A standby that connects has the data saved for it, and Redis saves once at a time.
+    await until(() =>
+      onServer(this.#master, (redis) => redis.save()).then(
+        () => true,
+        (error: Error) => {
+          if (!error.message.includes('save already in progress')) throw error;
+          return false;
+        },
+      ),
+    );
     await wait(random.between(500, 4000));
     const port = String(this.#master?.port);
     await this.#master?.stop();
