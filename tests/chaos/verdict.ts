@@ -49,7 +49,7 @@ export async function verdict(round: Round): Promise<readonly string[]> {
   ];
 }
 
-/** A replica ends cleanly, unless Redis took no usage from it then. Each fault is told once. */
+/** A replica ends cleanly, unless Redis took no usage from it then. Each fault is reported once. */
 function faultsOfReplicas({ replicas, troubles }: World): readonly string[] {
   return replicas
     .flatMap(({ faults }) => faults.splice(0))
