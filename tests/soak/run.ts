@@ -4,7 +4,7 @@ import { makeKeys, startWorld } from '../chaos/world.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { positiveNumber, scriptCommand } from '../support/script-command.ts';
 import { flatnessOf, type Series } from './flatness.ts';
-import { type Figure, measure } from './measure.ts';
+import { measure } from './measure.ts';
 import { startUse } from './use.ts';
 
 const MEASUREMENTS_A_MINUTE = 4;
@@ -40,26 +40,23 @@ async function soak(): Promise<boolean> {
   running.push(async () => redis.disconnect());
   const use = startUse(world, await makeKeys(world));
   report(`${minutes} minutes`);
-  const measured = new Map<string, Figure[]>();
+  const measured = new Map<string, Series & { readonly values: number[] }>();
   const deadline = performance.now() + minutes * MINUTE_MS;
   for (let number = 1; performance.now() < deadline; number += 1) {
     await wait(MINUTE_MS / MEASUREMENTS_A_MINUTE);
-    for (const figure of await measure(world, redis))
-      measured.set(figure.name, [...(measured.get(figure.name) ?? []), figure]);
-    if (number % (10 * MEASUREMENTS_A_MINUTE) === 0) report(lastOf(measured));
+    for (const { name, unit, value } of await measure(world, redis)) {
+      const series = measured.get(name) ?? { name, unit, values: [] };
+      series.values.push(value);
+      measured.set(name, series);
+    }
+    if (number % (10 * MEASUREMENTS_A_MINUTE) === 0) report(lastOf([...measured.values()]));
   }
   await use.stop();
   for (const [ending, count] of [...use.endings].toSorted())
     report(`${String(count).padStart(8)} × ${ending}`);
-  const growing = [...measured.values()].map(seriesOf).filter((series) => !tell(series));
+  const growing = [...measured.values()].filter((series) => !tell(series));
   report(growing.length === 0 ? 'all is flat' : `${growing.length} grow`);
   return growing.length === 0;
-}
-
-function seriesOf(figures: readonly Figure[]): Series {
-  const [first] = figures;
-  if (first === undefined) throw new Error('nothing was measured');
-  return { name: first.name, unit: first.unit, values: figures.map(({ value }) => value) };
 }
 
 /** Whether it is flat. */
@@ -70,10 +67,10 @@ function tell(series: Series): boolean {
   return isFlat;
 }
 
-function lastOf(measured: ReadonlyMap<string, readonly Figure[]>): string {
-  return [...measured.values()]
-    .filter(([figure]) => figure?.unit !== 'bytes a row')
-    .map((figures) => `${figures.at(-1)?.name} ${figures.at(-1)?.value.toFixed(0)}`)
+function lastOf(measured: readonly Series[]): string {
+  return measured
+    .filter(({ unit }) => unit !== 'bytes a row')
+    .map(({ name, values }) => `${name} ${values.at(-1)?.toFixed(0)}`)
     .join(', ');
 }
 

@@ -41,7 +41,7 @@ export function startUse(world: World, keys: readonly ChaosKey[]): Use {
   let isStopped = false;
   const repeat = async (pauseMs: number, act: (turn: number) => Promise<void>): Promise<void> => {
     for (let turn = 0; !isStopped; turn += 1) {
-      await act(turn).catch((error: Error) => count(`failed: ${error.message}`));
+      await act(turn);
       await wait(pauseMs);
     }
   };
@@ -101,15 +101,19 @@ export function startUse(world: World, keys: readonly ChaosKey[]): Use {
     });
   const watch = async (turn: number): Promise<void> => {
     const leaving = new AbortController();
-    // A signal of `AbortSignal.timeout` can be collected as garbage before its time.
     const leave = setTimeout(() => leaving.abort(), WATCH_MS);
-    const response = await fetch(`${pick(turn).replica.url}/tollgate/events`, {
-      headers: { authorization: `Bearer ${ROOT_TOKEN}` },
-      signal: leaving.signal,
-    });
-    count(`stream: ${response.status}`);
-    await response.text().catch(() => {});
-    clearTimeout(leave);
+    try {
+      const response = await fetch(`${pick(turn).replica.url}/tollgate/events`, {
+        headers: { authorization: `Bearer ${ROOT_TOKEN}` },
+        signal: leaving.signal,
+      });
+      count(`stream: ${response.status}`);
+      await response.text();
+    } catch (error) {
+      if (!leaving.signal.aborted) throw error;
+    } finally {
+      clearTimeout(leave);
+    }
   };
   const administer = async (turn: number): Promise<void> => {
     const { replica } = pick(turn);

@@ -72,7 +72,7 @@ export class DeliverySender {
       pipelining: 0,
     });
     try {
-      const sent = request(url, { ...{ method: 'POST', headers, body, signal, dispatcher: agent } });
+      const sent = request(url, { method: 'POST', headers, body, signal, dispatcher: agent });
       // While undici connects, it does not look at the signal.
       const { statusCode, headers: received, body: response } = await unlessAborted(sent, signal);
       const retryAfter = received['retry-after'];
