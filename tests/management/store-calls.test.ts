@@ -39,8 +39,6 @@ beforeAll(async () => {
     counters: new RedisWindowCounters(redis),
     usage: new StoredUsage(live, new PostgresUsageHistory(store.records.db)),
   });
-  // As soon as a replica runs: it learns that there is nothing of the layout by key, which would be read key by key.
-  for (let shard = 0; shard < SHARDS; shard += 1) await live.take(shard);
   await makeKeys(live, 10);
   ofOneOfTen = await callsOfOne();
   await makeKeys(live, 490);

@@ -6,7 +6,7 @@ import { startRedisCluster } from '../../support/redis-cluster.ts';
 import { testRedisUrl } from '../../support/stores.ts';
 import { TcpRelay } from '../../support/tcp-relay.ts';
 import { sliceOf } from '../../usage/support/sample-usage.ts';
-import { newKeyId, openRedisUsage, writeSlices } from '../../usage/support/usage-stores.ts';
+import { expireLeases, newKeyId, openRedisUsage, writeSlices } from '../../usage/support/usage-stores.ts';
 
 describe('the calls of live usage', () => {
   let relay: TcpRelay;
@@ -15,6 +15,7 @@ describe('the calls of live usage', () => {
   let sent = '';
   beforeAll(async () => {
     const url = testRedisUrl();
+    await expireLeases(url);
     relay = await TcpRelay.start(Number(new URL(url).port), { onSent: (bytes) => (sent += bytes) });
     ({ live, close } = await openRedisUsage(relay.urlOf(url)));
     // Redis learns the scripts, and the replica the data set.
