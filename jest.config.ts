@@ -2,8 +2,7 @@ import type { Config } from 'jest';
 
 /**
  * Node runs the test files as they are, see `run-file.ts`; Jest compiles only those of the console's components, which have a browser's
- * environment. Stores are started once, before the first test. Many tests wait more than they compute, so three workers share two cores. A fourth
- * ends a tenth earlier, and made two tests fail on a machine with a load of 14.
+ * environment. Stores are started once, before the first test. Many tests wait more than they compute, so five workers share two cores.
  */
 const config: Config = {
   testEnvironment: '<rootDir>/tests/support/jest/node-environment.ts',
@@ -35,7 +34,7 @@ const config: Config = {
   // Beside the modules: a run has its own folder for temporary files.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testTimeout: 180_000,
-  maxWorkers: 3,
+  maxWorkers: 5,
   // A worker that has loaded a thousand modules writes Node's cache of their code as it ends, which takes more than the usual half second.
   workerGracefulExitTimeout: 5000,
 };
