@@ -4,6 +4,7 @@ import type { Clock } from '../platform/clock.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import type { Claims } from './claims.ts';
 import { claimValues } from './claims.ts';
+import { ClientAuthentication } from './client-authentication.ts';
 import { providerFailure } from './provider-failure.ts';
 import type { ProviderTokens } from './sealed-session.ts';
 import { SignInFailure } from './sign-in-failure.ts';
@@ -81,6 +82,7 @@ interface Discovered {
  */
 export class IdentityProvider {
   readonly #options: ProviderOptions;
+  readonly #authentication: ClientAuthentication;
   #discovered: Discovered | undefined;
   #discovering: Promise<Discovered> | undefined;
   /** When the metadata is fetched again. Monotonic. */
@@ -90,6 +92,7 @@ export class IdentityProvider {
 
   constructor(options: ProviderOptions) {
     this.#options = options;
+    this.#authentication = new ClientAuthentication(options.clientSecret);
   }
 
   /** Where the browser goes. */
@@ -107,7 +110,7 @@ export class IdentityProvider {
   /** Redeems the code in the URL to which the provider has sent the browser. */
   async redeem(callback: URL, { state, nonce, codeVerifier }: SignInAttempt): Promise<Identity> {
     const { config, keys } = await this.#discover();
-    const response = await attempt(() =>
+    const response = await this.#asClient(config, () =>
       client.authorizationCodeGrant(config, callback, {
         ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: codeVerifier },
         idTokenExpected: true,
@@ -128,7 +131,7 @@ export class IdentityProvider {
         throw new SignInFailure('provider_rejected', 'no refresh token and no userinfo');
       return { subject, claims, tokens: { refreshToken, accessToken } };
     }
-    const response = await attempt(() => client.refreshTokenGrant(config, refreshToken));
+    const response = await this.#asClient(config, () => client.refreshTokenGrant(config, refreshToken));
     const kept = { refreshToken: response.refresh_token ?? refreshToken, accessToken: response.access_token };
     // OpenID Connect Core 12.2: the response might not have an ID token.
     if (response.id_token === undefined) {
@@ -145,7 +148,7 @@ export class IdentityProvider {
     const { config } = await this.#discover();
     if (config.serverMetadata().device_authorization_endpoint === undefined) return undefined;
     const scope = this.#options.scopes;
-    const started = await attempt(() => client.initiateDeviceAuthorization(config, { scope }));
+    const started = await this.#asClient(config, () => client.initiateDeviceAuthorization(config, { scope }));
     return {
       deviceCode: started.device_code,
       userCode: started.user_code,
@@ -161,7 +164,9 @@ export class IdentityProvider {
     const { config, keys } = await this.#discover();
     try {
       const parameters = { device_code: deviceCode };
-      const response = await client.genericGrantRequest(config, DEVICE_GRANT, parameters);
+      const response = await this.#authentication.attempt(config.serverMetadata(), () =>
+        client.genericGrantRequest(config, DEVICE_GRANT, parameters),
+      );
       return await this.#identityIn(response, { config, keys });
     } catch (error) {
       const wait = error instanceof client.ResponseBodyError ? WAITS.get(error.error) : undefined;
@@ -179,6 +184,11 @@ export class IdentityProvider {
     const discovering = this.#discover();
     const { config, keys } = this.#discovered ?? (await discovering);
     return { keys: keys.find, issuer: config.serverMetadata().issuer };
+  }
+
+  /** A request to an endpoint where the client authenticates. */
+  #asClient<Result>(config: client.Configuration, send: () => Promise<Result>): Promise<Result> {
+    return attempt(() => this.#authentication.attempt(config.serverMetadata(), send));
   }
 
   async #identityIn(
@@ -246,16 +256,12 @@ export class IdentityProvider {
   }
 
   async #fetchMetadata(): Promise<Discovered> {
-    const { issuer, clientId, clientSecret, clock, timeoutMs = TIMEOUT_MS } = this.#options;
-    const authentication = clientSecret === null ? client.None() : undefined;
+    const { issuer, clientId, clock, timeoutMs = TIMEOUT_MS } = this.#options;
     const config = await client.discovery(
       issuer,
       clientId,
-      {
-        ...(clientSecret !== null && { client_secret: clientSecret }),
-        [client.clockTolerance]: CLOCK_TOLERANCE_S,
-      },
-      authentication,
+      { [client.clockTolerance]: CLOCK_TOLERANCE_S },
+      this.#authentication.authenticate,
       {
         timeout: timeoutMs / 1000,
         [client.customFetch]: boundedFetch,

@@ -1,114 +1,34 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { constants, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { describe, expect, it } from '@jest/globals';
+import { SignJWT } from 'jose';
 import { pino } from 'pino';
 import { AccessTokens } from '../../src/sign-in/access-tokens.ts';
 import { claimValues } from '../../src/sign-in/claims.ts';
-import { type Identity, IdentityProvider } from '../../src/sign-in/identity-provider.ts';
+import type { Identity, IdentityProvider } from '../../src/sign-in/identity-provider.ts';
 import { grantOf, parseScopesMap } from '../../src/sign-in/scopes-map.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/until.ts';
+import {
+  ATTEMPT,
+  json,
+  nowS,
+  type Part,
+  type Respond,
+  ScriptedProvider,
+  tokens,
+} from './scripted-provider.ts';
 
-type Respond = (res: ServerResponse) => void;
-type Part = 'metadata' | 'keys' | 'token' | 'userinfo';
-
-const PATHS: Readonly<Record<string, Part>> = {
-  '/.well-known/openid-configuration': 'metadata',
-  '/keys': 'keys',
-  '/token': 'token',
-  '/userinfo': 'userinfo',
-};
-const ATTEMPT = { state: 's', nonce: 'n', codeVerifier: 'v'.repeat(43), redirectUri: 'http://127.0.0.1/cb' };
 const MEBIBYTE = 1_048_576;
-const nowS = () => Math.floor(Date.now() / 1000);
-
-let issuer: string;
-let privateKey: CryptoKey;
-let publicKey: JWK;
-let responses: Readonly<Record<Part, Respond>>;
 /** Bytes that the provider could write of the response that is endless. */
 let written = 0;
-const requests: Part[] = [];
-const server = createServer((req, res) => {
-  const part = PATHS[req.url ?? ''];
-  if (part === undefined) return void res.writeHead(404).end();
-  requests.push(part);
-  responses[part](res);
-});
-
-beforeAll(async () => {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const pair = await generateKeyPair('ES256', { extractable: true });
-  privateKey = pair.privateKey;
-  publicKey = { ...(await exportJWK(pair.publicKey)), kid: 'k' };
-});
-
-afterAll(() => {
-  server.close();
-  server.closeAllConnections();
-});
-
-const json =
-  (body: unknown): Respond =>
-  (res) =>
-    void res.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
-
-function jwt(claims: object, header: object = {}): Promise<string> {
-  return new SignJWT({
-    ...{
-      iss: issuer,
-      aud: 'tollgate',
-      sub: 'alice',
-      nonce: ATTEMPT.nonce,
-      name: 'Alice',
-      groups: ['admins'],
-    },
-    ...{ iat: nowS(), exp: nowS() + 300, ...claims },
-  })
-    .setProtectedHeader({ alg: 'ES256', kid: 'k', ...header })
-    .sign(privateKey, { crit: { x: true } });
-}
-
-/** What the usual provider has at its addresses, and what this one has in their place. */
-async function provider(changed: Partial<Record<Part, Respond>>, metadata: object = {}): Promise<void> {
-  const tokens = { access_token: 'a', token_type: 'Bearer', id_token: await jwt({}) };
-  responses = {
-    metadata: json({
-      ...{ issuer, authorization_endpoint: `${issuer}/auth`, token_endpoint: `${issuer}/token` },
-      ...{ jwks_uri: `${issuer}/keys`, userinfo_endpoint: `${issuer}/userinfo` },
-      ...{ id_token_signing_alg_values_supported: ['ES256', 'RS256', 'HS256', 'none'], ...metadata },
-    }),
-    keys: json({ keys: [publicKey] }),
-    token: json(tokens),
-    userinfo: json({ sub: 'alice' }),
-    ...changed,
-  };
-  requests.length = 0;
-}
-
-function client(clock = new ManualClock(0), timeoutMs?: number): IdentityProvider {
-  const who = { clientId: 'tollgate', clientSecret: 'secret', scopes: 'openid', claim: 'groups' };
-  return new IdentityProvider({
-    ...{ ...who, issuer: new URL(issuer), clock },
-    ...(timeoutMs !== undefined && { timeoutMs }),
-  });
-}
-
-async function signIn(timeoutMs?: number): Promise<Identity> {
-  const asked = client(undefined, timeoutMs);
-  await asked.authorizationUrl(ATTEMPT);
-  return asked.redeem(new URL('http://127.0.0.1/cb?code=c&state=s'), ATTEMPT);
-}
+const provider = new ScriptedProvider();
+const { jwt, respond, client, signIn } = provider;
 
 /** As the token endpoint of a provider whose ID token has these claims. */
 async function withIdToken(claims: object, header: object = {}): Promise<Identity> {
   const id_token = await jwt(claims, header);
-  await provider({ token: json({ access_token: 'a', token_type: 'Bearer', id_token }) });
+  await respond({ token: json(tokens(id_token)) });
   return signIn();
 }
 
@@ -133,7 +53,7 @@ const bomb: Respond = (res) =>
     .end(gzipSync(Buffer.alloc(64 * MEBIBYTE), { level: constants.Z_BEST_SPEED }));
 const page: Respond = (res) =>
   void res.writeHead(200, { 'Content-Type': 'text/html' }).end('<p>maintenance</p>');
-const redirect: Respond = (res) => void res.writeHead(302, { Location: `${issuer}/token` }).end();
+const redirect: Respond = (res) => void res.writeHead(302, { Location: `${provider.issuer}/token` }).end();
 const nested: Respond = (res) =>
   void res
     .writeHead(200, { 'Content-Type': 'application/json' })
@@ -142,12 +62,12 @@ const unavailable = { name: 'SignInFailure', reason: 'provider_unavailable' };
 const invalid = { name: 'SignInFailure', reason: 'response_invalid' };
 
 describe.each<Part>(['metadata', 'keys', 'token', 'userinfo'])('A hostile provider at its %s', (part) => {
-  const hostile = async (respond: Respond, timeoutMs?: number) => {
+  const hostile = async (response: Respond, timeoutMs?: number) => {
     // Without a name in the ID token, the userinfo endpoint is asked as well.
     const id_token = await jwt({ name: undefined });
-    await provider({
-      token: json({ access_token: 'a', token_type: 'Bearer', id_token }),
-      [part]: respond,
+    await respond({
+      token: json(tokens(id_token)),
+      [part]: response,
     });
     return signIn(timeoutMs);
   };
@@ -174,9 +94,10 @@ describe.each<Part>(['metadata', 'keys', 'token', 'userinfo'])('A hostile provid
   });
 
   it('gets nowhere with a page, a redirect, or JSON that is none of its kind', async () => {
-    for (const respond of [page, redirect]) await expect(hostile(respond)).rejects.toMatchObject(unavailable);
-    for (const respond of [json(null), json([]), nested])
-      await expect(hostile(respond)).rejects.toMatchObject({ name: 'SignInFailure' });
+    for (const response of [page, redirect])
+      await expect(hostile(response)).rejects.toMatchObject(unavailable);
+    for (const response of [json(null), json([]), nested])
+      await expect(hostile(response)).rejects.toMatchObject({ name: 'SignInFailure' });
   });
 });
 
@@ -192,7 +113,7 @@ describe('A hostile provider', () => {
     [{ jwks_uri: 5 }],
     [{ id_token_signing_alg_values_supported: 'ES256' }],
   ])('gets nowhere with %j in its metadata', async (metadata) => {
-    await provider({}, metadata);
+    await respond({}, metadata);
     await expect(signIn()).rejects.toMatchObject(invalid);
   });
 
@@ -213,16 +134,23 @@ describe('A hostile provider', () => {
   });
 
   it('gets nowhere without a signature, or with its public key as a shared secret', async () => {
-    const shared = new TextEncoder().encode(JSON.stringify(publicKey));
-    const claims = { iss: issuer, aud: 'tollgate', sub: 'alice', nonce: 'n', iat: nowS(), exp: nowS() + 300 };
+    const shared = new TextEncoder().encode(JSON.stringify(provider.publicKey));
+    const claims = {
+      iss: provider.issuer,
+      aud: 'tollgate',
+      sub: 'alice',
+      nonce: 'n',
+      iat: nowS(),
+      exp: nowS() + 300,
+    };
     const symmetric = new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid: 'k' }).sign(shared);
     const [, payload] = (await symmetric).split('.');
     const none = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${payload}.`;
     const secretKey = { kty: 'oct', kid: 'k', k: Buffer.from(shared).toString('base64url') };
     for (const id_token of [await symmetric, none]) {
-      await provider({
-        token: json({ access_token: 'a', token_type: 'Bearer', id_token }),
-        keys: json({ keys: [secretKey, publicKey] }),
+      await respond({
+        token: json(tokens(id_token)),
+        keys: json({ keys: [secretKey, provider.publicKey] }),
       });
       await expect(signIn()).rejects.toMatchObject(invalid);
     }
@@ -233,7 +161,7 @@ describe('A hostile provider', () => {
     ['a point that is not on the curve', { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }],
     ['parts that are no numbers', { kty: 'EC', crv: 'P-256', x: '!', y: '!' }],
   ])('gets nowhere with a key with %s', async (_what, key) => {
-    await provider({ keys: json({ keys: [{ ...key, kid: 'k' }] }) });
+    await respond({ keys: json({ keys: [{ ...key, kid: 'k' }] }) });
     await expect(signIn()).rejects.toMatchObject(invalid);
   });
 
@@ -246,8 +174,8 @@ describe('A hostile provider', () => {
   });
 
   it('gives no claims of another person at the userinfo endpoint', async () => {
-    await provider({
-      token: json({ access_token: 'a', token_type: 'Bearer', id_token: await jwt({ name: undefined }) }),
+    await respond({
+      token: json(tokens(await jwt({ name: undefined }))),
       userinfo: json({ sub: 'bob', groups: ['admins'] }),
     });
     await expect(signIn()).rejects.toMatchObject(invalid);
@@ -267,13 +195,13 @@ describe('An access token', () => {
   it('is rejected where the key of its signature can not be read, and does not keep new keys away', async () => {
     const broken = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' };
     const clock = new ManualClock(Date.now());
-    await provider({ keys: json({ keys: [{ ...broken, kid: 'k' }] }) });
+    await respond({ keys: json({ keys: [{ ...broken, kid: 'k' }] }) });
     const tokens = accessTokens(client(clock), clock);
     const authenticate = async () => tokens.authenticate(await token({ exp: nowS() + 3600 }));
     expect(await authenticate()).toBeUndefined();
     clock.advance(590_000);
     expect(await authenticate()).toBeUndefined();
-    await provider({});
+    await respond({});
     clock.advance(15_000);
     // The keys are fetched beside the request.
     await until(async () => (await authenticate()) !== undefined);
@@ -281,38 +209,38 @@ describe('An access token', () => {
 
   it('ends at a time that can be stored, whatever it says', async () => {
     const clock = new ManualClock(Date.now());
-    await provider({});
+    await respond({});
     const found = await accessTokens(client(clock), clock).authenticate(await token({ exp: 1e300 }));
     expect(new Date(found?.expiresAtMs ?? Number.NaN).toISOString()).toBe('9999-12-31T23:59:59.999Z');
   });
 
   it('does not make the gateway ask a provider for its metadata again and again that has never responded', async () => {
     const clock = new ManualClock(Date.now());
-    await provider({ metadata: (res) => void res.destroy() });
+    await respond({ metadata: (res) => void res.destroy() });
     const tokens = accessTokens(client(clock), clock);
     const rejected = async () => tokens.authenticate(await token()).catch(({ code }) => code);
     for (let times = 0; times < 3; times += 1) expect(await rejected()).toBe('provider_unavailable');
-    expect(requests).toEqual(['metadata']);
-    await provider({});
+    expect(provider.requests).toEqual(['metadata']);
+    await respond({});
     clock.advance(1000);
     expect(await tokens.authenticate(await token())).toMatchObject({ name: 'billing' });
   });
 
   it('neither waits for a provider that does not respond, nor has it asked each time', async () => {
     const clock = new ManualClock(Date.now());
-    await provider({});
+    await respond({});
     const asked = client(clock);
     const tokens = accessTokens(asked, clock);
     const authenticate = async () => tokens.authenticate(await token({ exp: nowS() + 7200 }));
     expect(await authenticate()).toMatchObject({ name: 'billing' });
     clock.advance(3_600_000);
     const hanging = Promise.withResolvers<ServerResponse>();
-    await provider({ metadata: hanging.resolve });
+    await respond({ metadata: hanging.resolve });
     expect(await authenticate()).toMatchObject({ name: 'billing' });
     (await hanging.promise).destroy();
     // A sign-in waits for it.
     await asked.authorizationUrl(ATTEMPT);
     for (let times = 0; times < 3; times += 1) await authenticate();
-    expect(requests.filter((part) => part === 'metadata')).toHaveLength(1);
+    expect(provider.requests.filter((part) => part === 'metadata')).toHaveLength(1);
   });
 });
