@@ -31,18 +31,23 @@ interface SeenClient {
   readonly secret: string | null;
 }
 
-/** A token endpoint that knows the client only by its secret in the header, or only in the body. */
+/** An endpoint for tokens, or for sign-ins on a device, that knows the client only by its secret in the header, or only in the body. */
 function strict(place: 'header' | 'body', seen: SeenClient[], status = 401, challenge = true): Respond {
   return async (res, req) => {
     const { authorization } = req.headers;
     const secret = new URLSearchParams(await text(req)).get('client_secret');
     seen.push({ authorization, secret });
     const isKnown = place === 'header' ? authorization === BASIC : secret === CLIENT_SECRET;
-    if (isKnown) return json(tokens(await jwt(), { refresh_token: 'r' }))(res, req);
+    if (isKnown) return json(tokens(await jwt(), { refresh_token: 'r', ...DEVICE }))(res, req);
     if (challenge) res.setHeader('WWW-Authenticate', 'Basic realm="provider"');
     json({ error: 'invalid_client' }, status)(res, req);
   };
 }
+/** RFC 8628, section 3.2. */
+const DEVICE = {
+  ...{ device_code: 'd', user_code: 'u', expires_in: 600 },
+  verification_uri: 'https://login.example.com/device',
+};
 /** RFC 6749, section 2.3.1: both are encoded as in a form. */
 const BASIC = `Basic ${Buffer.from('tollgate:secret%3A+of+%2B+the+client').toString('base64')}`;
 
@@ -163,12 +168,20 @@ describe('A relying party with a secret', () => {
     },
   );
 
+  it('sends it where the client is registered for it on a device, too', async () => {
+    const seen: SeenClient[] = [];
+    const endpoint = strict('body', seen);
+    const metadata = { device_authorization_endpoint: `${provider.issuer}/device` };
+    await respond({ device: endpoint, token: endpoint }, metadata);
+    expect(await client().startDevice()).toMatchObject({ deviceCode: 'd' });
+    expect(await client().redeemDevice('d')).toMatchObject({ subject: 'alice' });
+    expect(seen.map(({ secret }) => secret)).toEqual([null, CLIENT_SECRET, null, CLIENT_SECRET]);
+  });
+
   it('says that the provider does not know it after both ways, which is not about the person', async () => {
     for (const challenge of [true, false]) {
       const seen: SeenClient[] = [];
-      await respond({
-        token: strict('body', seen, 401, challenge),
-      });
+      await respond({ token: strict('body', seen, 401, challenge) });
       const asked = client();
       const { tokens: kept } = await redeem(asked);
       seen.length = 0;

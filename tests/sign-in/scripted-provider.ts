@@ -7,13 +7,14 @@ import { type Identity, IdentityProvider } from '../../src/sign-in/identity-prov
 import { ManualClock } from '../support/manual-clock.ts';
 
 export type Respond = (res: ServerResponse, req: IncomingMessage) => void;
-export type Part = 'metadata' | 'keys' | 'token' | 'userinfo';
+export type Part = 'metadata' | 'keys' | 'token' | 'userinfo' | 'device';
 
 const PATHS: Readonly<Record<string, Part>> = {
   '/.well-known/openid-configuration': 'metadata',
   '/keys': 'keys',
   '/token': 'token',
   '/userinfo': 'userinfo',
+  '/device': 'device',
 };
 /** One that the provider has sent back to the gateway. */
 export const ATTEMPT = {
@@ -32,7 +33,7 @@ export const json =
 /** A provider whose responses the tests of a file choose. */
 export class ScriptedProvider {
   issuer = '';
-  /** With the id `k`. */
+  /** Of the key that signs now; the id of the first is `k`. */
   publicKey: JWK = {};
   readonly requests: Part[] = [];
   readonly #algorithm: string;
@@ -115,13 +116,8 @@ export class ScriptedProvider {
 }
 
 /** What the token endpoint responds with. */
-export function tokens(idToken?: string, more: object = {}): object {
-  return {
-    access_token: 'a',
-    token_type: 'Bearer',
-    ...(idToken !== undefined && { id_token: idToken }),
-    ...more,
-  };
+export function tokens(idToken: string, more: object = {}): object {
+  return { access_token: 'a', token_type: 'Bearer', id_token: idToken, ...more };
 }
 
 export function redeem(asked: IdentityProvider): Promise<Identity> {
