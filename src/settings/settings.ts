@@ -278,15 +278,16 @@ export function maskedSettings(settings: Settings): Readonly<Record<string, unkn
   for (const [name, row] of Object.entries(SETTINGS)) {
     const value: unknown = settings[name as keyof typeof SETTINGS];
     const isSet = Array.isArray(value) ? value.length > 0 : value !== null;
-    shown[row.variable] = row.secret
-      ? isSet
-        ? '***'
-        : 'not set'
-      : value instanceof URL
-        ? value.href
-        : value;
+    if (row.secret) shown[row.variable] = isSet ? '***' : 'not set';
+    else shown[row.variable] = writable(value);
   }
   return shown;
+}
+
+/** As JSON writes it in a way that can be read. */
+function writable(value: unknown): unknown {
+  if (value instanceof URL) return value.href;
+  return value instanceof Map ? Object.fromEntries(value) : value;
 }
 
 /** Checks rules between settings. A setting that is invalid by itself is undefined here, and adds no further fault. */

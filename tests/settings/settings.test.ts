@@ -487,6 +487,18 @@ describe('settings', () => {
     expect(shown).toContain('"BACKEND_URL":"http://backend:3000/"');
   });
 
+  it('are shown with what a person is granted', () => {
+    const signIn = {
+      ...{ PUBLIC_ADMIN_URL: 'https://admin.example.com', OIDC_ISSUER: 'https://login.example.com' },
+      ...{
+        OIDC_CLIENT_ID: 'tollgate',
+        OIDC_SCOPES_MAP: '{"team-a": {"scopes": ["keys:read"], "onlyTags": ["a"]}}',
+      },
+    };
+    const shown = JSON.stringify(maskedSettings(readSettings({ ...complete, ...signIn })));
+    expect(shown).toContain('"OIDC_SCOPES_MAP":{"team-a":{"scopes":["keys:read"],"onlyTags":["a"]}}');
+  });
+
   it('have the forms that docs/settings.md lists, and reject what it says they reject', () => {
     const needed = { ...minimal, WORKERS: '', OPS_PORT: '9999' };
     expect(FORMS.length).toBeGreaterThan(15);
