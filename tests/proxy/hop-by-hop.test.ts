@@ -180,6 +180,13 @@ describe('the client address', () => {
         '\r\nForwarded: for=6.6.6.6, for=127.0.0.1;host=api.example.com;proto=http\r\n',
       );
     });
+    it('other spellings of them are dropped, which the proxy may have passed on', async () => {
+      stage.backend.respond(OK);
+      const spelled = FORGED.filter((line) => line.startsWith('X-')).map((line) => line.replaceAll('-', '.'));
+      const client = await stage.gateway.send(stage.gateway.head('GET /', ...spelled));
+      await client.until((text) => text.endsWith('ok'));
+      expect(stage.backend.received).not.toMatch(/6\.6\.6\.6|forged/);
+    });
   });
 });
 

@@ -369,6 +369,26 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
       expect(stage.backend.received).toContain('\r\nKept: yes\r\n');
     });
 
+    it('names that a backend may take for those of the gateway are dropped', async () => {
+      stage.backend.respond(OK);
+      const spelled = [...".!#$%&'*+^`|~"].flatMap((sign) =>
+        [
+          'X-Api-Key',
+          'X-Forwarded-For',
+          'x-forwarded-Prefix',
+          'X-REAL-IP',
+          'Content-Length',
+          'X-Request-Id',
+        ].flatMap((name) => [name.replaceAll('-', sign), name.replace('-', sign)]),
+      );
+      const client = await stage.gateway.send(
+        head('GET /', ...spelled.map((name) => `${name}: forged`), 'X.Kept: yes', 'X!Api.Keys: yes'),
+      );
+      await client.until((text) => text.endsWith('ok'));
+      expect(stage.backend.received).not.toContain('forged');
+      expect(stage.backend.received).toContain('\r\nX.Kept: yes\r\nX!Api.Keys: yes\r\n');
+    });
+
     it("a client's own x-api-key is overwritten, whatever its case", async () => {
       stage.backend.respond(OK);
       const client = await stage.gateway.send(head('GET /', 'X-Api-Key: forged'));

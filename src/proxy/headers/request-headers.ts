@@ -103,8 +103,8 @@ const VIA_LINE = flatText(headerLine('Via', VIA));
 
 /**
  * The headers of the request to the backend, as lines, in one pass over the client's: names and values byte for
- * byte, order and repetition kept. Names with `_` are dropped, because many backends take `X_API_KEY` for `x-api-key`. `requestHead` adds
- * `Host` and the framing of the body.
+ * byte, order and repetition kept, but for those that a backend may take for others, see `isAmbiguous`. `requestHead` adds `Host` and the
+ * framing of the body.
  */
 export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOptions): string {
   const { rawHeaders, headers, socket } = exchange.req;
@@ -115,8 +115,8 @@ export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOp
   let lines = '';
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
-    if (name.includes('_')) continue;
     const lower = name.toLowerCase();
+    if (!isPlain(lower) && isAmbiguous(lower)) continue;
     if (isReplaced(lower) || named?.has(lower) || (!peer.isTrusted && isProxyClaim(lower))) continue;
     if (lower === 'authorization' && !options.forwardAuthorization) continue;
     if (trace !== undefined && TRACE_HEADERS.has(lower)) continue;
@@ -143,6 +143,28 @@ const REPLACED_BY_LENGTH = Map.groupBy(REPLACED, ({ length }) => length);
 
 function isReplaced(lower: string): boolean {
   return REPLACED_BY_LENGTH.get(lower.length)?.includes(lower) === true;
+}
+
+const HYPHEN = 0x2d;
+
+/** Whether a name (in lower case) has only letters, digits and hyphens. Nearly all do: a loop takes less time than an expression. */
+function isPlain(lower: string): boolean {
+  for (let i = 0; i < lower.length; i += 1) {
+    const code = lower.charCodeAt(i);
+    const isLetter = code >= 0x61 && code <= 0x7a;
+    if (!isLetter && code !== HYPHEN && !(code >= 0x30 && code <= 0x39)) return false;
+  }
+  return true;
+}
+
+/**
+ * Whether a backend may take a name that is not plain for another one: CGI and what was modelled on it keep `X-Api-Key` as `HTTP_X_API_KEY`,
+ * so `X_Api_Key` is the same for them, and for some also `X.Api.Key` (PHP) or `X!Api!Key` (lighttpd). Those with `_` are never forwarded; of
+ * the others only those are not that stand for something the gateway writes or a proxy claims.
+ */
+function isAmbiguous(lower: string): boolean {
+  const read = lower.replaceAll(/[^a-z0-9]/g, '-');
+  return lower.includes('_') || isReplaced(read) || isProxyClaim(read);
 }
 
 function traceLines(trace: RequestTrace): string {
