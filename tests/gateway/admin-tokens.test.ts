@@ -5,7 +5,7 @@ import type { RunningGateway } from '../support/gateway.ts';
 let fleet: Fleet<RunningGateway>;
 beforeAll(async () => {
   fleet = await startInProcessFleet(2);
-}, 60_000);
+});
 afterAll(() => fleet?.stop());
 
 async function createToken(

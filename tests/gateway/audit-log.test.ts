@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 let fleet: Fleet;
 beforeAll(async () => {
   fleet = await startFleet(2);
-}, 60_000);
+});
 afterAll(() => fleet?.stop());
 
 describe('two replicas that change keys at once, of which one is killed', () => {

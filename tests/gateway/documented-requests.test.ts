@@ -82,7 +82,7 @@ describe('docs/api.md', () => {
       ...{ GATEWAY: url, ROOT_TOKEN, KEY_ID: id, API_KEY: secret },
       ADMIN_TOKEN_ID: body.adminTokenId,
     };
-  }, 120_000);
+  });
   afterAll(async () => {
     await fleet?.stop();
     await rm(directory, { recursive: true, force: true });

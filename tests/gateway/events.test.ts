@@ -28,7 +28,7 @@ beforeAll(async () => {
     });
   }).listen(0, '127.0.0.1');
   await once(receiver, 'listening');
-}, 60_000);
+});
 afterAll(async () => {
   await fleet?.stop();
   receiver?.close();

@@ -21,7 +21,7 @@ beforeAll(async () => {
     headers: { authorization: `Bearer ${ROOT_TOKEN}` },
   });
   await stream.body?.cancel();
-}, 60_000);
+});
 afterAll(() => fleet?.stop());
 
 interface TestKey {

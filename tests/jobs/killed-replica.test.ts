@@ -55,4 +55,4 @@ it('A job goes on after its replica was killed, and changes each key once', asyn
     await database.end();
     await fleet.stop();
   }
-}, 120_000);
+});

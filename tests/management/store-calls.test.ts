@@ -43,7 +43,7 @@ beforeAll(async () => {
   ofOneOfTen = await callsOfOne();
   await makeKeys(live, 490);
   await makeKeys(live, 500);
-}, 120_000);
+});
 afterAll(async () => {
   await management?.stop();
   await store?.remove();

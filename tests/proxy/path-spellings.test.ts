@@ -40,7 +40,7 @@ describe('the table of spellings', () => {
   const backends: Record<string, PathReadingBackend> = {};
   beforeAll(async () => {
     [backends.nginx, backends.Express] = await Promise.all([startNginxLocations(), startExpress()]);
-  }, 120_000);
+  });
   afterAll(() => Promise.all(Object.values(backends).map((backend) => backend.stop())));
 
   it.each(RUN_HERE)('says of each row whether %s reads it so', async (name) => {

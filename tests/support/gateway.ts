@@ -30,9 +30,6 @@ export function gatewaySettings(backendUrl: string, databaseUrl: string, redisUr
   };
 }
 
-/** Generous, because a process starts slowly where others take the cores. */
-export const START_DEADLINE_MS = 60_000;
-
 /** A replica, in this process or in a separate one. */
 export interface RunningGateway {
   readonly url: string;
@@ -86,7 +83,7 @@ export async function startGateway(
   /** Waits until the claim holds. If the process ends first, or takes too long, kills it and rejects with its output. */
   const reach = async (claim: () => boolean | Promise<boolean>): Promise<void> => {
     try {
-      await until(async () => hasEnded(child) || (await claim()), { timeoutMs: START_DEADLINE_MS });
+      await until(async () => hasEnded(child) || (await claim()));
       if (hasEnded(child)) throw new Error(`the gateway ended with code ${child.exitCode}`);
     } catch (cause) {
       child.kill('SIGKILL');

@@ -17,7 +17,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import type { ProxyOptions } from '../../src/proxy/proxy-options.ts';
 import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
-import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway, START_DEADLINE_MS } from './gateway.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway } from './gateway.ts';
 import { testRequestIds } from './request-ids.ts';
 import { until } from './until.ts';
 
@@ -208,7 +208,7 @@ export async function startInProcess(
   };
   if (isReady) {
     const isUp = async () => (await fetch(`${replica.opsUrl}/readyz`)).ok;
-    await until(isUp, { timeoutMs: START_DEADLINE_MS }).catch(async (cause: unknown) => {
+    await until(isUp).catch(async (cause: unknown) => {
       await gateway.stop();
       throw new Error(`the gateway did not get ready, and wrote:\n${written}`, { cause });
     });

@@ -13,7 +13,9 @@ export async function findChromium(): Promise<string> {
   );
 }
 
-/** Starts a Chromium without a window. */
+/** Starts a Chromium without a window. What a page shows late is waited for as long as by `until`. */
 export async function launchChromium(): Promise<Browser> {
-  return chromium.launch({ executablePath: await findChromium(), args: ['--disable-dev-shm-usage'] });
+  const executablePath = await findChromium();
+  const browser = await chromium.launch({ executablePath, args: ['--disable-dev-shm-usage'] });
+  return browser.on('context', (context) => context.setDefaultTimeout(120_000));
 }

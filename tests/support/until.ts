@@ -8,12 +8,12 @@ interface UntilOptions {
 
 /**
  * Resolves soon after the claim holds, asking after a millisecond at first and then after twice as long each time. Rejects after
- * `timeoutMs` (60 000 by default: a machine that runs other things as well takes its time, and how long something may take is no
+ * `timeoutMs` (120 000 by default: a machine that runs other things as well takes its time, and how long something may take is no
  * test's business unless it says so) with the claim's own source, so that a test that waits in vain says for what.
  */
 export async function until(
   claim: () => boolean | Promise<boolean>,
-  { timeoutMs = 60_000, longestPauseMs = 20 }: UntilOptions = {},
+  { timeoutMs = 120_000, longestPauseMs = 20 }: UntilOptions = {},
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   let pauseMs = 1;
