@@ -76,6 +76,10 @@ const FORGED = {
   'tollgate-plan': 'forged',
   'tollgate-external-id': 'forged',
   'tollgate-customer-id': 'forged',
+  // Names of the same variables for backends that are modelled on CGI.
+  ...Object.fromEntries(
+    ['x_api_key', 'X.Api.Key', 'tollgate_plan', 'Tollgate.Plan'].map((name) => [name, 'forged']),
+  ),
   'x-original-uri': '/free',
   'x-original-url': 'http://api.example.com/free',
   'x-original-method': 'GET',
@@ -162,6 +166,7 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
       'tollgate-customer-id': 'anonymous',
     });
     expect(received[0]?.headers['tollgate-external-id']).toBeUndefined();
+    expect(Object.values(received[0]?.headers ?? {})).not.toContain('forged');
     if (kind === 'Envoy') expect(received[0]?.headers['x-envoy-auth-failure-mode-allowed']).toBeUndefined();
     expect((await ask(url, '/free', { headers: FORGED })).status).toBe(401);
     for (const path of ['/_tollgate', '/authorize/original', '/verify']) {
@@ -288,8 +293,7 @@ describe.each(GATEWAY_KINDS.filter((kind) => kind !== 'Caddy'))('behind %s that 
     received.length = 0;
     const response = await ask(url, '/v1/orders', { headers: FORGED });
     expect([response.status, received.length]).toEqual([200, 1]);
-    for (const name of Object.keys(FORGED).filter((each) => /^(x-api-key|tollgate-)/.test(each)))
-      expect([name, received[0]?.headers[name]]).toEqual([name, undefined]);
+    expect(Object.values(received[0]?.headers ?? {})).not.toContain('forged');
     if (kind === 'Envoy') expect(received[0]?.headers['x-envoy-auth-failure-mode-allowed']).toBe('true');
     relay.pass(authorizePort());
   });
