@@ -249,6 +249,8 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
       ['another scheme is 400', 'GET ftp://a/b', 400],
       ['a user in the target is 400', 'GET http://u@a/b', 400],
       ['an empty authority is 400', 'GET http:///b', 400],
+      ['a scheme without an authority is 400', 'GET http:a/b', 400],
+      ['a scheme before a path is 400', 'GET https:/b', 400],
       ['a target that is no path is 400', 'GET a', 400],
       ['an unknown method is 400', 'FOO /', 400],
       ['a method in lower case is 400', 'get /', 400],
