@@ -78,6 +78,8 @@ function one(value: string | string[] | undefined): string | undefined {
 
 /** What decides which headers the backend gets. */
 export interface RequestHeadersOptions {
+  /** In lower case. */
+  readonly customerIdHeader: string;
   /** Whether the backend gets the client's `Authorization` too. */
   readonly forwardAuthorization: boolean;
   /** Whether the cookies of the console are removed. */
@@ -116,7 +118,7 @@ export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOp
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const lower = name.toLowerCase();
-    if (!isPlain(lower) && isAmbiguous(lower)) continue;
+    if (!isPlain(lower) && isAmbiguous(lower, options.customerIdHeader)) continue;
     if (isReplaced(lower) || named?.has(lower) || (!peer.isTrusted && isProxyClaim(lower))) continue;
     if (lower === 'authorization' && !options.forwardAuthorization) continue;
     if (trace !== undefined && TRACE_HEADERS.has(lower)) continue;
@@ -159,12 +161,13 @@ function isPlain(lower: string): boolean {
 
 /**
  * Whether a backend may take a name that is not plain for another one: CGI and what was modelled on it keep `X-Api-Key` as `HTTP_X_API_KEY`,
- * so `X_Api_Key` is the same for them, and for some also `X.Api.Key` (PHP) or `X!Api!Key` (lighttpd). Those with `_` are never forwarded; of
- * the others only those are not that stand for something the gateway writes or a proxy claims.
+ * so `X_Api_Key` is the same for them, and for some also `X.Api.Key` (PHP) or `X!Api!Key` (lighttpd). Names with `_` are never forwarded, and
+ * of the others those are not that stand for what the gateway writes, what a proxy claims, or the customer by which the request was counted.
  */
-function isAmbiguous(lower: string): boolean {
+function isAmbiguous(lower: string, customerIdHeader: string): boolean {
+  if (lower.includes('_')) return true;
   const read = lower.replaceAll(/[^a-z0-9]/g, '-');
-  return lower.includes('_') || isReplaced(read) || isProxyClaim(read);
+  return isReplaced(read) || isProxyClaim(read) || read === customerIdHeader;
 }
 
 function traceLines(trace: RequestTrace): string {
