@@ -381,6 +381,7 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
           'X-REAL-IP',
           'Content-Length',
           'X-Request-Id',
+          'X-Customer-Id',
         ].flatMap((name) => [name.replaceAll('-', sign), name.replace('-', sign)]),
       );
       const client = await stage.gateway.send(
