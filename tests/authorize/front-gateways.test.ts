@@ -293,6 +293,8 @@ describe.each(GATEWAY_KINDS.filter((kind) => kind !== 'Caddy'))('behind %s that 
     received.length = 0;
     const response = await ask(url, '/v1/orders', { headers: FORGED });
     expect([response.status, received.length]).toEqual([200, 1]);
+    for (const name of Object.keys(FORGED).filter((each) => /^(x-api-key|tollgate-)/.test(each)))
+      expect([name, received[0]?.headers[name]]).toEqual([name, undefined]);
     expect(Object.values(received[0]?.headers ?? {})).not.toContain('forged');
     if (kind === 'Envoy') expect(received[0]?.headers['x-envoy-auth-failure-mode-allowed']).toBe('true');
     relay.pass(authorizePort());

@@ -137,22 +137,23 @@ async function wrongUsage(key: ChaosKey, round: Round): Promise<readonly string[
   const { totalRequests: total, successfulRequests, failedRequests } = await read();
   report(`${total} requests counted of ${attempts.length} sent: ${sure} for sure, ${lost} of them at risk`);
   const faults: string[] = [];
-  if (total < least || total > most) {
+  const isRight = (requests: number): boolean => requests >= least && requests <= most;
+  if (!isRight(total)) {
     faults.push(`${total} requests are in the statistics of a key that made ${least} to ${most}`);
-    await reportUsage(round, async () => (await read()).totalRequests >= least);
+    await reportUsage(round, async () => isRight((await read()).totalRequests));
   }
   if (successfulRequests + failedRequests !== total)
     faults.push('successful and failed requests do not add up');
   return faults;
 }
 
-/** What tells lost requests from late ones: how many there are a minute later, and what the replicas say of their usage. */
-async function reportUsage({ world, report }: Round, isWhole: () => Promise<boolean>): Promise<void> {
-  const isLate = await until(isWhole, { timeoutMs: 60_000 }).then(
+/** What tells wrong counts from late ones: whether they are right a minute later, and what the replicas say of their usage. */
+async function reportUsage({ world, report }: Round, isRight: () => Promise<boolean>): Promise<void> {
+  const isLate = await until(isRight, { timeoutMs: 60_000 }).then(
     () => true,
     () => false,
   );
-  report(isLate ? 'the requests are in the statistics now' : 'a minute later it is the same');
+  report(isLate ? 'the statistics are right now' : 'a minute later they are not right either');
   for (const [index, replica] of world.replicas.entries()) {
     const page = await (await fetch(`${replica.opsUrl}/metrics`)).text();
     const metrics = page.match(/^tollgate_usage_.* .*[1-9].*$/gm) ?? [];

@@ -1,5 +1,6 @@
 import { type Browser, chromium } from 'playwright-core';
 import { onPath, requireProgram } from './debian-package.ts';
+import { LONGEST_WAIT_MS } from './until.ts';
 
 /** The same browser without the parts of a desktop: it takes three quarters of the CPU time, and is Playwright's own choice where there is no window. */
 const HEADLESS_SHELL = 'chromium-headless-shell';
@@ -17,5 +18,5 @@ export async function findChromium(): Promise<string> {
 export async function launchChromium(): Promise<Browser> {
   const executablePath = await findChromium();
   const browser = await chromium.launch({ executablePath, args: ['--disable-dev-shm-usage'] });
-  return browser.on('context', (context) => context.setDefaultTimeout(120_000));
+  return browser.on('context', (context) => context.setDefaultTimeout(LONGEST_WAIT_MS));
 }

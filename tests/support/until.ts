@@ -1,5 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
+/** A machine that runs other things as well takes its time. */
+export const LONGEST_WAIT_MS = 120_000;
+
 interface UntilOptions {
   readonly timeoutMs?: number;
   /** 20 by default: what takes long is not worth the work of asking more often. */
@@ -8,12 +11,12 @@ interface UntilOptions {
 
 /**
  * Resolves soon after the claim holds, asking after a millisecond at first and then after twice as long each time. Rejects after
- * `timeoutMs` (120 000 by default: a machine that runs other things as well takes its time, and how long something may take is no
- * test's business unless it says so) with the claim's own source, so that a test that waits in vain says for what.
+ * `timeoutMs` (`LONGEST_WAIT_MS` by default: how long something may take is no test's business unless it says so) with the claim's own
+ * source, so that a test that waits in vain says for what.
  */
 export async function until(
   claim: () => boolean | Promise<boolean>,
-  { timeoutMs = 120_000, longestPauseMs = 20 }: UntilOptions = {},
+  { timeoutMs = LONGEST_WAIT_MS, longestPauseMs = 20 }: UntilOptions = {},
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   let pauseMs = 1;
