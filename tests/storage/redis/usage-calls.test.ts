@@ -1,12 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { hashSlotOf } from '../../../src/storage/redis/decisions/hash-slot.ts';
 import type { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
-import { SHARDS } from '../../../src/usage/shards.ts';
+import { SHARDS, shardOf } from '../../../src/usage/shards.ts';
 import { startRedisCluster } from '../../support/redis-cluster.ts';
 import { testRedisUrl } from '../../support/stores.ts';
 import { TcpRelay } from '../../support/tcp-relay.ts';
-import { sliceOf } from '../../usage/support/sample-usage.ts';
-import { expireLeases, newKeyId, openRedisUsage, writeSlices } from '../../usage/support/usage-stores.ts';
+import { addedUp, sliceOf } from '../../usage/support/sample-usage.ts';
+import {
+  expireLeases,
+  newKeyId,
+  openRedisUsage,
+  takeAll,
+  writeSlices,
+} from '../../usage/support/usage-stores.ts';
 
 describe('the calls of live usage', () => {
   let relay: TcpRelay;
@@ -57,6 +64,28 @@ describe('the calls of live usage', () => {
     try {
       await cluster.primaries[0]?.direct.call('ACL', 'SETUSER', 'default', '-info');
       expect(await writeSlices(usage.live, sliceOf(newKeyId(), { endpoint: '/' }))).toBe('unknown');
+    } finally {
+      await usage.close();
+      await cluster.stop();
+    }
+  });
+
+  it('lose nothing when they compact a shard whose slot is about to move', async () => {
+    const cluster = await startRedisCluster(2);
+    const usage = await openRedisUsage(cluster.url, { mode: 'cluster' });
+    try {
+      const keyId = newKeyId();
+      const slices = ['/a', '/b', '/c'].map((endpoint) => sliceOf(keyId, { endpoint }));
+      for (const slice of slices) await writeSlices(usage.live, slice);
+      const slot = hashSlotOf(`usage-${shardOf(keyId)}`);
+      const from = await cluster.ownerOf(slot);
+      const to = cluster.primaries.find((primary) => primary !== from);
+      if (to === undefined) throw new Error('there is no other primary');
+      await to.direct.cluster('SETSLOT', slot, 'IMPORTING', from.id);
+      await from.direct.cluster('SETSLOT', slot, 'MIGRATING', to.id);
+      await usage.live.compact(shardOf(keyId));
+      await cluster.moveSlot(slot, to);
+      expect((await takeAll(usage.live, keyId)).flatMap((batch) => batch.slices)).toEqual(addedUp(slices));
     } finally {
       await usage.close();
       await cluster.stop();

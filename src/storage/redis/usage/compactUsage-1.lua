@@ -13,6 +13,8 @@
 local head = redis.call('LINDEX', KEYS[1], 0)
 if head ~= ARGV[1] then return 0 end
 local id, times = string.match(head, '^(%d+) (%d+)$')
-redis.call('LTRIM', KEYS[1], ARGV[2] + 1, -1)
-redis.call('LPUSH', KEYS[1], ARGV[3], id .. ' ' .. string.format('%.0f', times + 1))
+-- The list must not be empty in between: that would remove the Redis key, and a script can't create a key while its slot moves away.
+redis.call('LTRIM', KEYS[1], ARGV[2], -1)
+redis.call('LSET', KEYS[1], 0, ARGV[3])
+redis.call('LPUSH', KEYS[1], id .. ' ' .. string.format('%.0f', times + 1))
 return 1
