@@ -176,7 +176,7 @@ async function runRound(world: World, { keys, lanes, roundMinutes }: Round): Pro
   }
   const faults = [
     ...(await verdict({ world, keys, attempts, report })),
-    ...(await wrongEvents({ ...world, ...changes, report })),
+    ...(await wrongEvents({ world, keys, ...changes, report })),
   ];
   for (const fault of faults) report(`NOT HELD: ${fault}`);
   return faults;
