@@ -16,8 +16,11 @@ export interface OutboxEvent {
   readonly data: string;
 }
 
-/** The event for an entry of the audit log, made from the entry itself; undefined for an entry about something that is no change. */
-export function eventOfEntry(entry: AuditEntry): OutboxEvent | undefined {
+/** Bytes of an entry's hash in the id of its event. */
+const ID_HASH_BYTES = 6;
+
+/** The event for an entry of the audit log with this hash, made from the entry itself; undefined for an entry about something that is no change. */
+export function eventOfEntry(entry: AuditEntry, hash: Uint8Array): OutboxEvent | undefined {
   const { sequence, atMs, action, actor, target, reason, outcome } = entry;
   const type = TYPES_OF_ACTIONS[action];
   if (type === null) return undefined;
@@ -30,7 +33,15 @@ export function eventOfEntry(entry: AuditEntry): OutboxEvent | undefined {
   };
   // The text of the changes is that of the entry: their secrets are masked already.
   const data = `{"changes":${entry.changesText},${JSON.stringify(rest).slice(1)}`;
-  return { id: auditId, type, subject: target.id, atMs, tags: target.tags, data };
+  return { id: eventIdOf(sequence, hash), type, subject: target.id, atMs, tags: target.tags, data };
+}
+
+/**
+ * The id of an entry's event. After Postgres went back to an earlier state, other entries get the numbers of those that are lost: their hashes
+ * make the ids differ, so that a receiver which drops ids it has seen drops none of them.
+ */
+export function eventIdOf(sequence: number, hash: Uint8Array): string {
+  return `${auditIdOf(sequence)}_${Buffer.from(hash).toString('hex', 0, ID_HASH_BYTES)}`;
 }
 
 /** A CloudEvent 1.0 as JSON. */

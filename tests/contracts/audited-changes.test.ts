@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { AuditChain, CHAIN_START } from '../../src/audit/audit-chain.ts';
 import { AuditedChanges } from '../../src/storage/postgres/audit/audited-changes.ts';
+import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
@@ -121,6 +122,26 @@ describe.each([
       subject: string;
     }>`SELECT subject FROM events ORDER BY sequence`.execute(db);
     expect(events.map(({ subject }) => subject)).toEqual(Array.from({ length: made }, (_, n) => `key_${n}`));
+    await sql`UPDATE audit_log_ends SET streamed_until = NULL`.execute(db);
+  });
+
+  it('have an event with another id than one that Postgres lost after it was sent', async () => {
+    const { db } = store.records;
+    await sql`UPDATE audit_log_ends SET streamed_until = now() + interval '1 hour'`.execute(db);
+    const eventOf = async (trx: RecordsDatabase, keyId: string) => {
+      await new AuditedChanges(trx, new AuditChain(TEST_VAULT)).make(sampleChange(), async (_trx, note) =>
+        note({ action: 'key.delete', changes: {}, target: { type: 'key', id: keyId, name: 'n', tags: [] } }),
+      );
+      const { rows: events } = await sql<{ id: string; data: string }>`
+        SELECT id, data FROM events WHERE subject = ${keyId}`.execute(trx);
+      return { id: events[0]?.id, auditId: JSON.parse(events[0]?.data ?? '{}').auditId };
+    };
+    const failover = await db.startTransaction().execute();
+    const lost = await eventOf(failover, 'key_lost');
+    await failover.rollback().execute();
+    const kept = await eventOf(db, 'key_kept');
+    expect(kept.auditId).toBe(lost.auditId);
+    expect(kept.id).not.toBe(lost.id);
     await sql`UPDATE audit_log_ends SET streamed_until = NULL`.execute(db);
   });
 

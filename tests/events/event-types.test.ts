@@ -22,11 +22,13 @@ const ENTRY = {
   jobId: null,
 } as const;
 
+const HASH = Buffer.from('0102030405ff0708', 'hex');
+
 describe('the event of an audited change', () => {
   const changes = AUDIT_ACTIONS.filter((action) => TYPES_OF_ACTIONS[action] !== null);
 
   it.each(changes)('%s is a valid CloudEvent with data as its type declares', (action) => {
-    const event = eventOfEntry({ ...ENTRY, action });
+    const event = eventOfEntry({ ...ENTRY, action }, HASH);
     if (event === undefined) throw new Error('there is no event');
     const text = cloudEventText(event, '/tollgate');
     const parsed = HTTP.toEvent({
@@ -41,11 +43,11 @@ describe('the event of an audited change', () => {
   });
 
   it('says what its entry says', () => {
-    const event = eventOfEntry(ENTRY);
+    const event = eventOfEntry(ENTRY, HASH);
     if (event === undefined) throw new Error('there is no event');
     expect(JSON.parse(cloudEventText(event, '/tollgate'))).toEqual({
       specversion: '1.0',
-      id: 'aud_0000000000000042',
+      id: 'aud_0000000000000042_0102030405ff',
       source: '/tollgate',
       type: 'tollgate.key.updated',
       subject: 'key_1',
@@ -62,7 +64,7 @@ describe('the event of an audited change', () => {
 
   it('does not exist where nothing changed', () => {
     const silent = ['key.find', 'key.show-secret', 'request.deny'] as const;
-    expect(silent.map((action) => eventOfEntry({ ...ENTRY, action }))).toEqual([
+    expect(silent.map((action) => eventOfEntry({ ...ENTRY, action }, HASH))).toEqual([
       undefined,
       undefined,
       undefined,

@@ -325,7 +325,11 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
   listWebhookDeliveries: {
     deliveries: [
       {
-        ...{ deliveryId: DELIVERY_ID, eventType: 'tollgate.key.updated', eventIds: ['aud_0000000000000042'] },
+        ...{
+          deliveryId: DELIVERY_ID,
+          eventType: 'tollgate.key.updated',
+          eventIds: ['aud_0000000000000042_9f86d081884c'],
+        },
         ...{ createdAt: CHANGED_AT, status: 'succeeded', nextAttemptAt: null },
         attempts: [{ at: CHANGED_AT, responseStatus: 204, durationMs: 35, fault: null }],
         ...{ responseStatus: 204, durationMs: 35, body: '{"specversion":"1.0", …}' },

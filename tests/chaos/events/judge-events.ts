@@ -1,5 +1,5 @@
 import type { AuditAction } from '../../../src/audit/audit-entry.ts';
-import { auditIdOf } from '../../../src/audit/audit-entry.ts';
+import { eventIdOf } from '../../../src/events/outbox-event.ts';
 import { TYPES_OF_ACTIONS } from '../../../src/events/types-of-actions.ts';
 import type { RecordsDatabase } from '../../../src/storage/postgres/records-database.ts';
 import { makeUsageEvents, usageOverTime } from '../../events/support/usage-oracle.ts';
@@ -60,7 +60,7 @@ async function isMoved({ world: { db, replicas }, keys }: EventsRound): Promise<
 async function auditedIds(db: RecordsDatabase): Promise<ReadonlySet<string>> {
   const entries = await db
     .selectFrom('audit_log')
-    .select(['sequence', 'action'])
+    .select(['sequence', 'action', 'hash'])
     .orderBy('sequence')
     .execute();
   const first = entries.findIndex(({ action }) => action === 'webhook.create');
@@ -68,7 +68,7 @@ async function auditedIds(db: RecordsDatabase): Promise<ReadonlySet<string>> {
     entries
       .slice(first)
       .filter(({ action }) => TYPES_OF_ACTIONS[action as AuditAction] !== null)
-      .map(({ sequence }) => auditIdOf(sequence)),
+      .map(({ sequence, hash }) => eventIdOf(sequence, hash)),
   );
 }
 

@@ -1,4 +1,3 @@
-import type { Insertable } from 'kysely';
 import type { AuditChain } from '../../../audit/audit-chain.ts';
 import type { AuditEntry, AuditedAction } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
@@ -8,7 +7,7 @@ import { IS_HEARD, insertEvents } from '../events/outbox.ts';
 import { inTransaction } from '../in-transaction.ts';
 import { insertRows } from '../insert-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { type AuditLogTable, actorColumns } from './audit-log-tables.ts';
+import { actorColumns } from './audit-log-tables.ts';
 
 /** Notes an action for the audit log, which gets it if the transaction is committed, and not if it is rolled back. */
 export type NoteAction = (action: AuditedAction) => void;
@@ -54,11 +53,11 @@ export class AuditedChanges {
       const rows = actions.slice(from, from + ROWS_AT_ONCE).map((action) => {
         sequence += 1;
         const entry = entryOf(sequence, change, action);
-        const event = end.is_heard ? eventOfEntry(entry) : undefined;
+        const previousHash = hash;
+        hash = this.#chain.hash(previousHash, entry);
+        const event = end.is_heard ? eventOfEntry(entry, hash) : undefined;
         if (event !== undefined) events.push(event);
-        const row = this.#row(entry, hash);
-        hash = row.hash;
-        return row;
+        return { ...columnsOf(entry), key_id: this.#chain.keyId, previous_hash: previousHash, hash };
       });
       await insertRows(trx, 'audit_log', rows);
       await insertEvents(trx, lastEvent, events);
@@ -69,11 +68,6 @@ export class AuditedChanges {
       .updateTable('audit_log_ends')
       .set({ last_sequence: sequence, last_hash: hash, last_mac, last_event: lastEvent })
       .execute();
-  }
-
-  #row(entry: AuditEntry, previousHash: Uint8Array): Insertable<AuditLogTable> {
-    const hash = this.#chain.hash(previousHash, entry);
-    return { ...columnsOf(entry), key_id: this.#chain.keyId, previous_hash: previousHash, hash };
   }
 }
 
