@@ -7,6 +7,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import type { UnitOfWork } from '../../src/platform/unit-of-work.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import type { RecordUnit } from '../../src/storage/postgres/record-units.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, samplePlan } from '../support/sample-records.ts';
 import { TEST_VAULT } from '../support/test-vault.ts';
@@ -188,6 +189,22 @@ describe.each([
     expect(await responses.performOnce(later, makesPlan('y', 'last'), rethrow)).toMatchObject({
       sealed: Buffer.from('last'),
     });
+  });
+
+  it('has a response for a day, until expired ones are removed', async () => {
+    const clock = new ManualClock(Date.UTC(2020, 0, 1));
+    const { responses } = store.records;
+    const requests = new IdempotentRequests({ store: responses, vault: TEST_VAULT, clock });
+    const count = async () => (await responses.after(undefined, 1000)).length;
+    const before = await count();
+    const request = { credential: 'root', idempotencyKey: 'daily', content: 'the same' };
+    await requests.perform(request, async () => ({ status: 200, headers: {}, body: {} }), rethrow);
+    clock.advance(DAY_MS);
+    await requests.prune();
+    expect(await count()).toBe(before + 1);
+    clock.advance(1);
+    await requests.prune();
+    expect(await count()).toBe(before);
   });
 
   it('lists all responses in pages, and replaces one that has not changed', async () => {
