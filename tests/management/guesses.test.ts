@@ -52,6 +52,12 @@ describe('guessing', () => {
     await guess().expect(404);
   });
 
+  it('of keys is no request that fails for another reason', async () => {
+    const find = (secret: string) => management.send('post', '/api-keys/find', { secret });
+    for (let requests = 0; requests <= GUESSES; requests += 1) await find('').expect(400);
+    await find(createSecret('tg', systemRandom)).expect(404);
+  });
+
   it('of hand-over links ends with 429', async () => {
     const services = {
       handovers: { show: () => Promise.reject(new HandoverNotFound()) },

@@ -1,4 +1,7 @@
+import { BlockList } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Request, Response } from 'express';
+import { authorize } from '../../src/management/authentication.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
 import { requiredScopes } from '../../src/permissions/principal.ts';
 import { PRESETS } from '../../src/permissions/scopes.ts';
@@ -32,6 +35,14 @@ describe('scopes', () => {
       '/rate-limit/{rateLimitId}/preview',
       '/tollgate/job/{jobId}/cancel',
     ]);
+  });
+
+  it('reject a request that nothing has authenticated, with an error of ours', () => {
+    const response = { locals: {} } as Response;
+    for (const endpoint of ENDPOINTS) {
+      const enter = () => authorize(endpoint, new BlockList())({} as Request, response, () => {});
+      expect(enter).toThrow('The request was not authenticated.');
+    }
   });
 
   it.each(Object.entries(PRESETS))('are granted together by the preset %s', async (preset, expected) => {

@@ -222,6 +222,12 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     because: 'A copy with the same fields; the condition saves making it.',
   },
   {
+    file: 'src/limiter/request-limits.ts',
+    before: 'rules.length === 0',
+    after: 'false',
+    because: 'A matcher without patterns matches nothing; the condition saves asking it.',
+  },
+  {
     file: 'src/limiter/in-process/window-table.ts',
     before: 'for (let looked = 0; looked < SWEPT_PER_INSERT; looked += 1) {',
     after: 'for (let looked = 0; looked < SWEPT_PER_INSERT; looked -= 1) {',
