@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { AuditChain, CHAIN_START } from '../../src/audit/audit-chain.ts';
+import type { AuditedAction } from '../../src/audit/audit-entry.ts';
 import { AuditedChanges } from '../../src/storage/postgres/audit/audited-changes.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { deleteKey, updateKey } from '../support/one-key.ts';
@@ -9,6 +10,10 @@ import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.t
 import { TEST_VAULT } from '../support/test-vault.ts';
 
 const LATER = sampleChange({ atMs: Date.UTC(2025, 5, 1), reason: 'ticket 7', requestId: 'r-1' });
+
+function deletionOf(keyId: string): AuditedAction {
+  return { action: 'key.delete', changes: {}, target: { type: 'key', id: keyId, name: 'n', tags: [] } };
+}
 
 describe.each([
   ['Postgres', createPostgresRecords],
@@ -21,6 +26,11 @@ describe.each([
   afterAll(() => store.remove());
 
   const rows = () => store.records.db.selectFrom('audit_log').selectAll().orderBy('sequence').execute();
+  /** Whether a stream hears events. */
+  const setHeard = async (isHeard: boolean) => {
+    const until = sql`CASE WHEN ${isHeard}::boolean THEN now() + interval '1 hour' END`;
+    await sql`UPDATE audit_log_ends SET streamed_until = ${until}`.execute(store.records.db);
+  };
   const entriesOf = async (targetId: string) =>
     (await rows())
       .filter((row) => row.target_id === targetId)
@@ -108,29 +118,25 @@ describe.each([
 
   it('have an event each, also where they are thousands, while a webhook or a stream wants any', async () => {
     const { db } = store.records;
-    await sql`UPDATE audit_log_ends SET streamed_until = now() + interval '1 hour'`.execute(db);
+    await setHeard(true);
     const changes = new AuditedChanges(db, new AuditChain(TEST_VAULT));
     const made = 2001;
     await changes.make(sampleChange(), async (_trx, note) => {
-      for (let n = 0; n < made; n += 1)
-        note({
-          ...{ action: 'key.delete', changes: {} },
-          target: { type: 'key', id: `key_${n}`, name: 'n', tags: [] },
-        });
+      for (let n = 0; n < made; n += 1) note(deletionOf(`key_${n}`));
     });
     const { rows: events } = await sql<{
       subject: string;
     }>`SELECT subject FROM events ORDER BY sequence`.execute(db);
     expect(events.map(({ subject }) => subject)).toEqual(Array.from({ length: made }, (_, n) => `key_${n}`));
-    await sql`UPDATE audit_log_ends SET streamed_until = NULL`.execute(db);
+    await setHeard(false);
   });
 
   it('have an event with another id than one that Postgres lost after it was sent', async () => {
     const { db } = store.records;
-    await sql`UPDATE audit_log_ends SET streamed_until = now() + interval '1 hour'`.execute(db);
+    await setHeard(true);
     const eventOf = async (trx: RecordsDatabase, keyId: string) => {
       await new AuditedChanges(trx, new AuditChain(TEST_VAULT)).make(sampleChange(), async (_trx, note) =>
-        note({ action: 'key.delete', changes: {}, target: { type: 'key', id: keyId, name: 'n', tags: [] } }),
+        note(deletionOf(keyId)),
       );
       const { rows: events } = await sql<{ id: string; data: string }>`
         SELECT id, data FROM events WHERE subject = ${keyId}`.execute(trx);
@@ -142,7 +148,7 @@ describe.each([
     const kept = await eventOf(db, 'key_kept');
     expect(kept.auditId).toBe(lost.auditId);
     expect(kept.id).not.toBe(lost.id);
-    await sql`UPDATE audit_log_ends SET streamed_until = NULL`.execute(db);
+    await setHeard(false);
   });
 
   if (name === 'Postgres')

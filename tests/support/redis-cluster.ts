@@ -20,6 +20,8 @@ export interface RedisCluster {
   addReplica(of: ClusterNode): Promise<ClusterNode>;
   /** The primary that has a slot now. */
   ownerOf(slot: number): Promise<ClusterNode>;
+  /** Begins to move a slot: all of its keys are still where they were. */
+  beginMove(slot: number, to: ClusterNode): Promise<void>;
   /** Moves a slot with its keys, as resharding does. Waits for `halfway` once half of them are moved. */
   moveSlot(slot: number, to: ClusterNode, halfway?: Promise<void>): Promise<void>;
   stop(): Promise<void>;
@@ -84,6 +86,7 @@ export async function startRedisCluster(count: number, args: readonly string[] =
         return node;
       },
       ownerOf: (slot) => ownerOf(primaries, slot),
+      beginMove: async (slot, to) => setMoving(slot, { from: await ownerOf(primaries, slot), to }),
       moveSlot: (slot, to, halfway) => moveSlot(primaries, { slot, to, halfway }),
       stop,
     };
@@ -163,8 +166,7 @@ interface SlotMove {
 async function moveSlot(primaries: readonly ClusterNode[], { slot, to, halfway }: SlotMove): Promise<void> {
   const from = await ownerOf(primaries, slot);
   if (from === to) return;
-  await to.direct.cluster('SETSLOT', slot, 'IMPORTING', from.id);
-  await from.direct.cluster('SETSLOT', slot, 'MIGRATING', to.id);
+  await setMoving(slot, { from, to });
   if (halfway !== undefined) {
     const count = Number(await from.direct.cluster('COUNTKEYSINSLOT', slot));
     await moveKeys(from, to, await keysInSlot(from, slot, Math.ceil(count / 2)));
@@ -178,6 +180,14 @@ async function moveSlot(primaries: readonly ClusterNode[], { slot, to, halfway }
   for (const node of [to, from, ...primaries.filter((other) => other !== to && other !== from)]) {
     await node.direct.cluster('SETSLOT', slot, 'NODE', to.id);
   }
+}
+
+async function setMoving(
+  slot: number,
+  { from, to }: { readonly from: ClusterNode; readonly to: ClusterNode },
+): Promise<void> {
+  await to.direct.cluster('SETSLOT', slot, 'IMPORTING', from.id);
+  await from.direct.cluster('SETSLOT', slot, 'MIGRATING', to.id);
 }
 
 async function keysInSlot({ direct }: ClusterNode, slot: number, most: number): Promise<readonly string[]> {

@@ -10,7 +10,8 @@ export type ScriptCallback = (error: Error | null | undefined, reply?: unknown) 
 /**
  * A Lua script, called by its digest. If the server does not know it (a new or restarted server, SCRIPT FLUSH), the call is
  * repeated with the text, which the server then keeps. An EVALSHA with an unknown digest has run nothing, so the second call
- * can't count twice.
+ * can't count twice. On a server of a cluster that hands a slot over, a script can't create a key of it: one that removed a key and made it
+ * again would fail in between.
  */
 export class LuaScript {
   readonly #text: string;

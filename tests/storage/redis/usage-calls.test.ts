@@ -81,8 +81,7 @@ describe('the calls of live usage', () => {
       const from = await cluster.ownerOf(slot);
       const to = cluster.primaries.find((primary) => primary !== from);
       if (to === undefined) throw new Error('there is no other primary');
-      await to.direct.cluster('SETSLOT', slot, 'IMPORTING', from.id);
-      await from.direct.cluster('SETSLOT', slot, 'MIGRATING', to.id);
+      await cluster.beginMove(slot, to);
       await usage.live.compact(shardOf(keyId));
       await cluster.moveSlot(slot, to);
       expect((await takeAll(usage.live, keyId)).flatMap((batch) => batch.slices)).toEqual(addedUp(slices));
