@@ -382,14 +382,15 @@ describe('the port for other gateways', () => {
   });
 
   it('is on AUTHORIZE_HOST alone where that is another address than HOST', async () => {
-    const elsewhere = { HOST: '127.0.0.1', AUTHORIZE_HOST: '127.0.0.2' };
+    // Servers of other tests may have the same port at 127.0.0.1.
+    const elsewhere = { HOST: '127.0.0.3', OPS_HOST: '127.0.0.1', AUTHORIZE_HOST: '127.0.0.2' };
     const replica = await startInProcess({ ...fleet.environment, ...elsewhere });
     try {
       const { secret } = await fleet.admin.makeKey('elsewhere', 'ample');
       const at = (host: string) =>
         ask(replica.authorizeUrl.replace('127.0.0.1', host), ORIGINAL, { headers: original(secret) });
       expect((await at('127.0.0.2')).status).toBe(200);
-      await expect(at('127.0.0.1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+      await expect(at('127.0.0.3')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
     } finally {
       await replica.stop();
     }
