@@ -142,6 +142,8 @@ describe.each(CALLS)('a call of $gateway', ({ example, kinds, method, path, fiel
     expect(text).toContain(path.replace(/(?<=envoy)\/.*/, ''));
     expect(text).toContain('tollgate-authorize');
     for (const field of TO_BACKEND) expect(text.toLowerCase()).toContain(`tollgate-${field}`);
+    // What Envoy says of a request that passed without a decision is not for a consumer to say.
+    expect(text.includes('x-envoy-auth-failure-mode-allowed')).toBe(path.startsWith('/authorize/envoy'));
     // By these a request would pass without a decision, or a consumer would choose what is asked about.
     expect(text).not.toMatch(/(failOpen|trustForwardHeader): true/);
   });
