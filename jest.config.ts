@@ -35,8 +35,8 @@ const config: Config = {
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testTimeout: 180_000,
   maxWorkers: 5,
-  // A worker that has loaded a thousand modules writes Node's cache of their code as it ends, which takes more than the usual half second.
-  workerGracefulExitTimeout: 5000,
+  // A worker that has loaded a thousand modules writes Node's cache of their code as it ends: on a slow machine, five at a time take more than 5 s.
+  workerGracefulExitTimeout: 30_000,
 };
 
 export default config;
