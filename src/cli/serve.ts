@@ -40,9 +40,11 @@ const gateway = await start({ clock: systemClock, random: systemRandom, log }).c
 });
 
 signals.stopGateway(gateway);
+// Only now: a signal would end a worker that does not handle it yet.
+gateway.announce?.();
 
 /** Imports only the code of this kind of process: the primary process of workers needs little of it. */
-async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> {
+async function start(platform: Platform): Promise<{ stop(): Promise<boolean>; announce?(): void }> {
   if (process.argv.includes('--check')) await endAfterCheck();
   if (cluster.isWorker) {
     const { startWorker } = await import('../app/workers/worker.ts');

@@ -85,12 +85,27 @@ const ALLOWED = /^tollgate_requests_total\{[^}]*outcome="forwarded"[^}]*\} (\d+)
 const OBSERVED = /^tollgate_request_duration_seconds_count\{outcome="forwarded"\} (\d+)$/m;
 const CPU_SECONDS = /^process_cpu_seconds_total ([\d.]+)$/m;
 
+/** Writes a line for each worker that says that it listens: whether a signal would end it. */
+const NOTE_SIGNALS = `
+  import cluster from 'node:cluster';
+  const { send } = process;
+  if (cluster.isWorker) process.send = (message, ...rest) => {
+    if (message?.type === 'listening')
+      process.stdout.write(process.listenerCount('SIGTERM') > 0 ? 'handles signals\\n' : 'would be ended\\n');
+    return send.call(process, message, ...rest);
+  };`;
+
 describe('two workers', () => {
-  beforeAll(() => startWorkers());
+  beforeAll(() => startWorkers({ NODE_OPTIONS: preload(NOTE_SIGNALS) }));
   afterAll(async () => {
     const pids = [gateway.pid, ...gateway.workerPids()];
     expect(await gateway.stop()).toBe(0);
     expect(pids.filter(isAlive)).toEqual([]);
+  });
+
+  it('handle signals before they say that they listen', async () => {
+    await until(() => (gateway.output().match(/^handles signals$/gm) ?? []).length === 2);
+    expect(gateway.output()).not.toContain('would be ended');
   });
 
   it('share one port, count exactly together, and show their metrics as one', async () => {

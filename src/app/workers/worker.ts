@@ -3,18 +3,23 @@ import type { Settings } from '../../settings/settings.ts';
 import { type Replica, startReplica } from '../replica.ts';
 import { isReportRequest, type WorkerMessage } from './worker-messages.ts';
 
-/**
- * Starts a replica that shares its ports with other processes and reports to the primary process. It stops by itself when the primary
- * process is gone. Rejects if a port can't be opened.
- */
-export async function startWorker(settings: Settings, platform: Platform): Promise<Pick<Replica, 'stop'>> {
+/** A replica that shares its ports with other processes and reports to the primary process. */
+export interface StartedWorker extends Pick<Replica, 'stop'> {
+  /** Tells the primary process that this one listens. From then on it may get signals. */
+  announce(): void;
+}
+
+/** Starts a worker. It stops by itself when the primary process is gone. Rejects if a port can't be opened. */
+export async function startWorker(settings: Settings, platform: Platform): Promise<StartedWorker> {
   const replica = await startReplica(settings, platform);
   process.on('message', (message) => {
     if (isReportRequest(message)) void report(replica, message.number);
   });
   const { port, adminPort, authorizePort } = replica;
-  send({ type: 'listening', port, adminPort, authorizePort });
-  return replica;
+  return {
+    stop: () => replica.stop(),
+    announce: () => send({ type: 'listening', port, adminPort, authorizePort }),
+  };
 }
 
 async function report(replica: Replica, number: number): Promise<void> {
