@@ -1,5 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { ATTEMPT_COOKIE, withoutSessionCookies } from '../../src/http/credentials/session-cookie.ts';
+import {
+  ATTEMPT_COOKIE,
+  cookieIn,
+  SESSION_COOKIE,
+  withoutSessionCookies,
+} from '../../src/http/credentials/session-cookie.ts';
 
 describe('The cookies of the console', () => {
   it.each([
@@ -16,5 +21,20 @@ describe('The cookies of the console', () => {
     ['a=1;  b=2;', 'a=1;  b=2;'],
   ])('are removed from %j, and nothing else is', (header, expected) => {
     expect(withoutSessionCookies(header)).toBe(expected);
+  });
+
+  it.each([
+    '__Host-tollgate=tgs_x',
+    '__Host-tollgate \t=\t tgs_x \t',
+    '__Host-tollgate-sign-in=y;\t__Host-tollgate=tgs_x',
+    '\u00a0__Host-tollgate=y; __Host-tollgate=tgs_x; __Host-tollgate\ufeff=y',
+  ])('are read from %j', (header) => {
+    expect(cookieIn(header, SESSION_COOKIE)).toBe('tgs_x');
+  });
+
+  // A browser sees no prefix in these names, and lets each host of a site set them for all others.
+  it.each(['\u00a0', '\ufeff', '\u000b', '\f'])('are no others whose name begins with %j', (blank) => {
+    expect(cookieIn(`${blank}__Host-tollgate=tgs_x`, SESSION_COOKIE)).toBeUndefined();
+    expect(cookieIn(`a=1; ${blank}__Host-tollgate=tgs_x`, SESSION_COOKIE)).toBeUndefined();
   });
 });

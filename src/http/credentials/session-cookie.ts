@@ -20,7 +20,7 @@ export function cookieIn(header: string | undefined, name: string): string | und
   if (header === undefined || !header.includes(name)) return undefined;
   const [pair, ...others] = header.split(';').filter((each) => nameOf(each) === name);
   if (others.length > 0) throw new TollgateError('bad_request', `The request has the cookie ${name} twice.`);
-  return pair?.slice(pair.indexOf('=') + 1).trim();
+  return pair === undefined ? undefined : withoutBlanks(pair.slice(pair.indexOf('=') + 1));
 }
 
 function isOfConsole(name: string): boolean {
@@ -28,5 +28,13 @@ function isOfConsole(name: string): boolean {
 }
 
 function nameOf(pair: string): string {
-  return pair.split('=', 1)[0]?.trim() ?? '';
+  return withoutBlanks(pair.split('=', 1)[0] ?? '');
+}
+
+/**
+ * As browsers read cookies: only of blanks and tabs (RFC 6265bis 5.6). `trim` also removes other white space, and a name that begins with
+ * that has no prefix for a browser, which lets any host of the site set it.
+ */
+function withoutBlanks(text: string): string {
+  return text.replaceAll(/^[ \t]+|(?<![ \t])[ \t]+$/g, '');
 }
