@@ -17,7 +17,7 @@ const BUILD = 'The console is not built: run "npm run build:console".\n';
  * A file with a dot in its name, directly below the console's path. Paths of pages may contain dots too, but only further down, in the ids
  * of plans.
  */
-const TOP_LEVEL_FILE = /^\/[^/]*\.[^/]*$/;
+const TOP_LEVEL_FILE = /^\/[^/.]*\.[^/]*$/;
 /**
  * Serves the console's files, which `npm run build:console` has put into a directory, to anyone: they hold no data, which comes from the
  * management interface and needs a token. Compressed copies may lie beside a file. No file is read before its first request. With ways to

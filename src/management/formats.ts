@@ -16,7 +16,7 @@ export const BODY_FORMATS: Formats = {
   'external-id': isExternalId,
   period: (text) => parsePeriod(text) !== undefined,
   'path-pattern': (text) => pathPatternFault(text) === undefined,
-  'utc-instant': (text) => isoUtcFault(text) === undefined,
+  'utc-instant': (text) => parseIsoUtc(text) !== undefined,
   'ip-address': (text) => isIP(text) > 0,
   'ip-network': (text) => isNetwork(text) && !hasHostBits(text),
   'page-origin': isOriginEntry,

@@ -191,12 +191,14 @@ function hexDigit(code: number): number {
   return code <= DIGIT_NINE ? code - DIGIT_ZERO : (code | LOWER_CASE_BIT) - LETTER_A + 10;
 }
 
-/** Rewrites the last two groups, which may be in the form of an IPv4 address, as groups. */
+/** Rewrites the last two groups, which may be in the form of an IPv4 address, as groups, without a zone. */
 function withoutDots(address: string): string {
-  return address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)/, (_all, ...bytes: string[]) => {
-    const [a = 0, b = 0, c = 0, d = 0] = bytes.map(Number);
-    return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
-  });
+  return address
+    .replace(/%.*/s, '')
+    .replace(/(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/, (_all, ...bytes: string[]) => {
+      const [a = 0, b = 0, c = 0, d = 0] = bytes.map(Number);
+      return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+    });
 }
 
 /** The units of the IPv4 address that an IPv6 one maps. Those of any other address stay as they are. */

@@ -37,8 +37,8 @@ export function parseIsoUtc(text: string): number | undefined {
 export function isoUtcFault(text: string): string | undefined {
   if (parseIsoUtc(text) !== undefined) return undefined;
   if (ISO_UTC.test(text)) return 'there is no such day or time';
-  if (/T.*[+-]\d{2}(?::?\d{2})?$/.test(text)) return 'it has an offset: convert it to UTC';
+  if (/^[\d-]*T[\d:.]*[+-]\d{2}(?::?\d{2})?$/.test(text)) return 'it has an offset: convert it to UTC';
   if (/^\d{4}-\d{2}-\d{2}$/.test(text)) return 'it has no time of day';
-  if (/T[\d:.]+$/.test(text)) return 'it does not end with Z';
+  if (/^[\d-]*T[\d:.]+$/.test(text)) return 'it does not end with Z';
   return 'it has another form';
 }

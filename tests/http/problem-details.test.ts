@@ -1,11 +1,13 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
+import { Script } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import { ERROR_CODES, InvalidBody, PlanInUse, TollgateError } from '../../src/errors.ts';
 import { errorResponse } from '../../src/http/errors/error-responses.ts';
 import { negotiatedError, prefersProblem } from '../../src/http/errors/problem-details.ts';
 
 const PROBLEM = 'application/problem+json';
+const LONGEST_READ_MS = 60_000;
 
 function requestThatAccepts(accept: string): IncomingMessage {
   const req = new IncomingMessage(new Socket());
@@ -25,6 +27,8 @@ describe('an Accept header', () => {
     `*/*;q=0.5, ${PROBLEM};q=0.5`,
     `application/json;q=0, ${PROBLEM};q=0.001, */*`,
     `text/plain;x="a,b;q=0", ${PROBLEM}`,
+    `text/plain;x="a\\",b;q=0", ${PROBLEM}`,
+    `${PROBLEM}, text/plain;x="a,b`,
   ])('of %j asks for problem details', (accept) => {
     expect(prefersProblem(accept)).toBe(true);
   });
@@ -43,9 +47,21 @@ describe('an Accept header', () => {
     `${PROBLEM};q=0.5, application/*`,
     `${PROBLEM};q=0.9, */*`,
     `text/plain;x="${PROBLEM}"`,
+    `text/plain;x="a, ${PROBLEM}`,
+    `text/plain;x="a\\", ${PROBLEM}`,
     `${PROBLEM}x`,
   ])('of %j does not', (accept) => {
     expect(prefersProblem(accept)).toBe(false);
+  });
+
+  // At the speed of a search for the end of each quote, that would take hours.
+  it.each(['"', '"\\', '"\\\\', '",'])('of a million %j is read all the same', (part) => {
+    const accept = `${PROBLEM},${part.repeat(1_000_000)}`;
+    const read = new Script('read()').runInNewContext(
+      { read: () => prefersProblem(accept) },
+      { timeout: LONGEST_READ_MS },
+    );
+    expect(read).toBe(true);
   });
 });
 

@@ -148,7 +148,7 @@ function embeddedIpv4(address: string): string | undefined {
   const isMapped = ALL_IPV4.includes(address);
   if (!isMapped && !NAT64.includes(address)) return undefined;
   const written = new SocketAddress({ address: address.replace(/%.*/, ''), family: 'ipv6' }).address;
-  const dotted = /\d+\.\d+\.\d+\.\d+$/.exec(written)?.[0];
+  const dotted = /\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.exec(written)?.[0];
   if (dotted !== undefined) return dotted;
   const [high = 0, low = 0] = written
     .split(':')

@@ -40,8 +40,11 @@ export function prefersProblem(accept: string | undefined): boolean {
   return quality > 0 && quality >= ofJson;
 }
 
-/** The elements of a list. A comma in a quoted string does not end an element. */
-const ELEMENTS = /(?:"(?:[^"\\]|\\.)*"|[^",])+/g;
+/**
+ * The elements of a list. A comma in a quoted string does not end an element. A string without an end goes on to that of the list: in linear
+ * time, which a search for the end of each quote would not take.
+ */
+const ELEMENTS = /(?:"(?:[^"\\]|\\.)*(?:"|\\?$)|[^",])+/gs;
 const QUALITY = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /** The quality of each media range (RFC 9110 section 12.5.1): the highest one if a range is repeated. */
