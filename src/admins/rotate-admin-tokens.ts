@@ -1,3 +1,4 @@
+import { allItems, rotateSeals } from '../secrets/rotate-seals.ts';
 import type { RotationReport, SecretVault } from '../secrets/secret-vault.ts';
 import type { StoredTokenSecret } from './admin-token-repository.ts';
 
@@ -16,8 +17,6 @@ export interface SealedTokens {
   replace(token: SealedToken, by: Omit<SealedToken, 'id'>): Promise<void>;
 }
 
-const TOKENS_AT_ONCE = 500;
-
 /**
  * Recomputes the look-up values of all admin tokens with the first encryption key, while replicas run. Counts secrets like
  * `rotateEncryptionKey`. Rejects with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
@@ -27,16 +26,16 @@ export async function rotateAdminTokens(
   vault: SecretVault,
 ): Promise<Readonly<RotationReport>> {
   const report: RotationReport = { rotated: 0, current: 0, unkept: 0 };
-  for await (const token of allTokens(tokens)) {
-    const secrets = [token.present, ...(token.previous === null ? [] : [token.previous])];
-    const states = secrets.map((secret) => stateOf(secret, vault));
-    for (const state of states) report[state] += 1;
-    if (!states.includes('rotated')) continue;
-    await tokens.replace(token, {
-      present: rotated(token.id, token.present, vault),
-      previous: token.previous && rotated(token.id, token.previous, vault),
-    });
-  }
+  for await (const token of allTokens(tokens)) for (const state of statesOf(token, vault)) report[state] += 1;
+  await rotateSeals<SealedToken>({
+    after: (last, limit) => tokens.after(last?.id, limit),
+    isCurrent: (token) => !statesOf(token, vault).includes('rotated'),
+    seal: (token) =>
+      tokens.replace(token, {
+        present: rotated(token.id, token.present, vault),
+        previous: token.previous && rotated(token.id, token.previous, vault),
+      }),
+  });
   return report;
 }
 
@@ -49,12 +48,12 @@ export async function unreadableTokens(tokens: SealedTokens, vault: SecretVault)
   return found;
 }
 
-async function* allTokens(tokens: SealedTokens): AsyncGenerator<SealedToken, void, undefined> {
-  let page = await tokens.after(undefined, TOKENS_AT_ONCE);
-  while (page.length > 0) {
-    yield* page;
-    page = await tokens.after(page.at(-1)?.id, TOKENS_AT_ONCE);
-  }
+function allTokens(tokens: SealedTokens): AsyncGenerator<SealedToken, void, undefined> {
+  return allItems<SealedToken>((last, limit) => tokens.after(last?.id, limit));
+}
+
+function statesOf({ present, previous }: SealedToken, vault: SecretVault): readonly (keyof RotationReport)[] {
+  return [present, ...(previous === null ? [] : [previous])].map((secret) => stateOf(secret, vault));
 }
 
 function stateOf({ sealedDigest }: StoredTokenSecret, vault: SecretVault): keyof RotationReport {

@@ -1,3 +1,4 @@
+import { rotateSeals } from '../secrets/rotate-seals.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
 import type { SessionStore, StoredSession } from './session-store.ts';
 
@@ -31,38 +32,21 @@ function contextOf(sessionId: string): string {
   return `${sessionId} session`;
 }
 
-const SESSIONS_AT_ONCE = 500;
-
 /**
  * Seals what sessions keep with the first encryption key, while replicas run. Resolves with the number of sessions that needed it. Rejects
  * with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
  */
-export async function rotateSealedSessions(
-  store: Pick<SessionStore, 'after' | 'replace' | 'find'>,
+export function rotateSealedSessions(
+  store: Pick<SessionStore, 'after' | 'replace'>,
   vault: SecretVault,
 ): Promise<number> {
-  let rotated = 0;
-  let page = await store.after(undefined, SESSIONS_AT_ONCE);
-  while (page.length > 0) {
-    for (const stored of page) if (await rotateOne(store, stored, vault)) rotated += 1;
-    page = await store.after(page.at(-1)?.session.id, SESSIONS_AT_ONCE);
-  }
-  return rotated;
-}
-
-/** A renewal at the same time seals with the key of its replica: then the session is read again. */
-async function rotateOne(
-  store: Pick<SessionStore, 'replace' | 'find'>,
-  found: StoredSession,
-  vault: SecretVault,
-): Promise<boolean> {
-  let stored: StoredSession | undefined = found;
-  while (stored !== undefined && !vault.isCurrent(stored.sealed)) {
-    const content = openSession(stored, vault);
-    const lookup = vault.digestLookup(Buffer.from(content.digest, 'base64'));
-    const sealed = sealSession(stored.session.id, content, vault);
-    if (await store.replace(stored, { lookup, sealed })) return true;
-    stored = await store.find(stored.session.id);
-  }
-  return false;
+  return rotateSeals<StoredSession>({
+    after: (last, limit) => store.after(last?.session.id, limit),
+    isCurrent: ({ sealed }) => vault.isCurrent(sealed),
+    seal: (stored) => {
+      const content = openSession(stored, vault);
+      const lookup = vault.digestLookup(Buffer.from(content.digest, 'base64'));
+      return store.replace(stored, { lookup, sealed: sealSession(stored.session.id, content, vault) });
+    },
+  });
 }

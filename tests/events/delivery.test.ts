@@ -9,7 +9,7 @@ import { AddressPolicy } from '../../src/events/delivery/address-policy.ts';
 import { Deliverer, type DelivererOptions } from '../../src/events/delivery/deliverer.ts';
 import type { Delivery } from '../../src/events/delivery/delivery.ts';
 import { DeliverySender } from '../../src/events/delivery/send-delivery.ts';
-import { rotateSealedWebhooks } from '../../src/events/rotate-sealed-webhooks.ts';
+import { rotateSealedWebhooks, type SealedWebhooks } from '../../src/events/rotate-sealed-webhooks.ts';
 import { openHeaders, openSecrets } from '../../src/events/sealed-webhook.ts';
 import { type RevealedWebhook, WebhookService } from '../../src/events/webhook-service.ts';
 import { ROOT } from '../../src/permissions/principal.ts';
@@ -624,6 +624,27 @@ describe('the secrets of a webhook', () => {
     expect(openSecrets(stored, clock.nowMs(), after)).toEqual([expect.any(String), secret]);
     expect(openHeaders(stored, after)).toEqual({ authorization: 'Bearer of-the-receiver' });
     expect(() => openSecrets(stored, clock.nowMs(), before)).toThrow();
+  });
+
+  it('are encrypted anew also when the webhook is changed meanwhile', async () => {
+    const { secret, webhook: made } = await webhook();
+    const { webhooks } = store.records;
+    const newKey = systemRandom.bytes(32);
+    let isChanged = false;
+    const changedMeanwhile: SealedWebhooks = {
+      after: (webhookId, limit) => webhooks.after(webhookId, limit),
+      replace: async (present, by) => {
+        if (!isChanged)
+          await service.update(made.id, { changes: { description: 'b' }, principal: ROOT }, change());
+        isChanged = true;
+        await webhooks.replace(present, by);
+      },
+    };
+    await rotateSealedWebhooks(changedMeanwhile, new SecretVault([newKey, OLD_KEY], systemRandom));
+    const [stored] = await webhooks.after(undefined, 10);
+    if (stored === undefined) throw new Error('there is no webhook');
+    expect(stored.webhook.description).toBe('b');
+    expect(openSecrets(stored, clock.nowMs(), new SecretVault([newKey], systemRandom))).toEqual([secret]);
   });
 
   it('that can not be decrypted fail a delivery, which is tried again later, and are logged once', async () => {

@@ -1,3 +1,4 @@
+import { rotateSeals } from '../../secrets/rotate-seals.ts';
 import type { SecretVault } from '../../secrets/secret-vault.ts';
 
 /** What a link keeps. */
@@ -14,8 +15,6 @@ export interface SealedHandovers {
   replace(handover: SealedHandover, sealed: Buffer): Promise<void>;
 }
 
-const HANDOVERS_AT_ONCE = 500;
-
 /** The name that the secret of a link is sealed for: a copy in the row of another link, or of a key, can't be opened. */
 export function handoverSeal(id: string): string {
   return `handover ${id}`;
@@ -25,20 +24,16 @@ export function handoverSeal(id: string): string {
  * Seals what all links keep with the first encryption key, while replicas run. Resolves with the number of links that needed it. Rejects
  * with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
  */
-export async function rotateSealedHandovers(
+export function rotateSealedHandovers(
   handovers: SealedHandovers,
   vault: Pick<SecretVault, 'isCurrent' | 'open' | 'seal'>,
 ): Promise<number> {
-  let rotated = 0;
-  let page = await handovers.after(undefined, HANDOVERS_AT_ONCE);
-  while (page.length > 0) {
-    const outdated = page.filter(({ sealed }) => !vault.isCurrent(sealed));
-    for (const handover of outdated) {
+  return rotateSeals<SealedHandover>({
+    after: (last, limit) => handovers.after(last?.id, limit),
+    isCurrent: ({ sealed }) => vault.isCurrent(sealed),
+    seal: (handover) => {
       const name = handoverSeal(handover.id);
-      await handovers.replace(handover, vault.seal(name, vault.open(name, handover.sealed)));
-    }
-    rotated += outdated.length;
-    page = await handovers.after(page.at(-1)?.id, HANDOVERS_AT_ONCE);
-  }
-  return rotated;
+      return handovers.replace(handover, vault.seal(name, vault.open(name, handover.sealed)));
+    },
+  });
 }

@@ -59,14 +59,13 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
     return (await page.where('id', '>', webhookId ?? '').execute()).map(webhookOfRow);
   }
 
-  async replace({ webhook }: StoredWebhook, { webhook: _same, ...sealed }: StoredWebhook): Promise<boolean> {
-    const { numUpdatedRows } = await this.#db
+  async replace({ webhook }: StoredWebhook, { webhook: _same, ...sealed }: StoredWebhook): Promise<void> {
+    await this.#db
       .updateTable('webhooks')
       .set(sealedColumns(sealed))
       .where('id', '=', webhook.id)
       .where('version', '=', webhook.version)
-      .executeTakeFirst();
-    return numUpdatedRows > 0n;
+      .execute();
   }
 
   async count(onlyTags: readonly string[]): Promise<number> {

@@ -1,0 +1,42 @@
+/** Items of one query. */
+const PAGE = 500;
+
+/** Reads at most `limit` items, in an order of theirs, after one of them; undefined: the first ones. */
+type ReadAfter<Item> = (last: Item | undefined, limit: number) => Promise<readonly Item[]>;
+
+/** What is sealed with encryption keys. */
+export interface SealedItems<Item> {
+  readonly after: ReadAfter<Item>;
+  /** Whether the item needs no other encryption key than the first. */
+  readonly isCurrent: (item: Item) => boolean;
+  /** Seals it with the first encryption key, unless it was changed meanwhile. */
+  readonly seal: (item: Item) => Promise<unknown>;
+}
+
+/** All items, page by page. */
+export async function* allItems<Item>(after: ReadAfter<Item>): AsyncGenerator<Item, void, undefined> {
+  let page = await after(undefined, PAGE);
+  while (page.length > 0) {
+    yield* page;
+    page = await after(page.at(-1), PAGE);
+  }
+}
+
+/**
+ * Seals all items with the first encryption key, while replicas run. Again and again until none is left: what is changed meanwhile may keep
+ * its old seal. Resolves with the number of items that needed it, some of them perhaps twice.
+ */
+export async function rotateSeals<Item>({ after, isCurrent, seal }: SealedItems<Item>): Promise<number> {
+  let rotated = 0;
+  let found: number;
+  do {
+    found = 0;
+    for await (const item of allItems(after)) {
+      if (isCurrent(item)) continue;
+      await seal(item);
+      found += 1;
+    }
+    rotated += found;
+  } while (found > 0);
+  return rotated;
+}
