@@ -7,6 +7,7 @@ import { DigestMismatch, ManagedElsewhere, requireNoFaults, StoreUnavailable } f
 import type { Webhook } from '../events/webhook.ts';
 import type { ConsumerKey } from '../keys/consumer-key.ts';
 import type { KeyRepository } from '../keys/key-repository.ts';
+import { windowNamesOf } from '../keys/window-names.ts';
 import type { RecordVersion, RecordVersions } from '../limiter/record-versions.ts';
 import type { Plan } from '../plans/plan.ts';
 import type { PlanRepository } from '../plans/plan-repository.ts';
@@ -51,7 +52,7 @@ export interface DesiredStateServiceOptions extends NewManagedKeysOptions {
 interface StateUnit extends UnitOfWork {
   readonly desiredState: Pick<DesiredStateStore, 'change'>;
   readonly plans: Pick<PlanRepository, 'keysUnder'>;
-  readonly keys: Pick<KeyRepository, 'findSnapshotsById'>;
+  readonly keys: Pick<KeyRepository, 'findSnapshotsOrErrors'>;
 }
 
 /** The owner of a configuration, and whether applying it deletes what it does not contain. */
@@ -193,7 +194,10 @@ export class DesiredStateService {
     );
     const made = { newKeys, newWebhooks, appliedDigest };
     const changes = { ...changesOfDifference(difference, owner, change), ...made };
-    const retired = await windowNames(unit, changes.deletedKeys);
+    const retired = await windowNamesOf(
+      changes.deletedKeys.map(({ id }) => id),
+      unit.keys,
+    );
     const stale = await keysTouched(unit, changes);
     const markedAtMs = clock.nowMs();
     await versions.markStale(stale);
@@ -231,24 +235,6 @@ async function keysTouched(
     for await (const keys of plans.keysUnder(before.id)) for (const { keyId } of keys) touched.add(keyId);
   }
   return [...touched];
-}
-
-/** The windows of the plans that apply to the keys. Windows of earlier plans expire by themselves. */
-async function windowNames(
-  unit: StateUnit,
-  keys: readonly ConsumerKey[],
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  if (keys.length === 0) return new Map();
-  try {
-    const snapshots = await unit.keys.findSnapshotsById(keys.map(({ id }) => id));
-    return new Map(
-      snapshots.map(({ keyId, plan }) => [keyId, plan?.limits.all.map(({ windowName }) => windowName) ?? []]),
-    );
-  } catch (error) {
-    // Keys whose plan does not exist can still be deleted. If the store is unavailable, the deletion itself fails.
-    if (error instanceof StoreUnavailable) return new Map();
-    throw error;
-  }
 }
 
 /** The same batches. The ids of their keys are added to `ids`. */

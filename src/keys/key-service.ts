@@ -4,7 +4,7 @@
 // and so when a previous secret or a key ends, `keyFault` in `proxy/steps/authenticate.ts` decides.
 
 import type { ChangeContext } from '../audit/change-context.ts';
-import { InvalidBody, KeyNotFound, PlanNotFound, StoreUnavailable, type TollgateError } from '../errors.ts';
+import { InvalidBody, KeyNotFound, PlanNotFound, type TollgateError } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
@@ -24,6 +24,7 @@ import { rotationAt } from './key-rotation.ts';
 import { isVisible, MAX_TAGS, withinOwnTags } from './key-tags.ts';
 import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
 import { SecretSealer } from './secrets/stored-secret.ts';
+import { windowNamesOf } from './window-names.ts';
 
 /** What the service of keys needs. */
 export interface KeyServiceOptions {
@@ -186,7 +187,7 @@ export class KeyService {
     const chosen = isLimited ? await this.#existing(keyIds, change.onlyTags) : keyIds.filter(isKeyId);
     if (chosen.length === 0) return new Set();
     await versions.markStale(chosen);
-    const windowNames = await this.#windowNames(chosen);
+    const windowNames = await windowNamesOf(chosen, repository);
     const deleted = await repository.deleteAll(chosen, change);
     // A caller that is limited to tags may have lost sight of a key since the check above.
     const retired = isLimited ? chosen.filter((keyId) => deleted.has(keyId)) : chosen;
@@ -197,19 +198,6 @@ export class KeyService {
 
   #now(key: ConsumerKey): ConsumerKey {
     return rotationAt(key, this.#options.clock.nowMs());
-  }
-
-  /** The windows of the plans that apply. Those of earlier plans expire. */
-  async #windowNames(keyIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
-    const found = await this.#options.repository.findSnapshotsOrErrors(keyIds);
-    const names = new Map<string, readonly string[]>();
-    for (const [keyId, snapshot] of found) {
-      // A key can be deleted even if its default plan does not exist.
-      if (snapshot instanceof StoreUnavailable) continue;
-      if (snapshot instanceof Error) throw snapshot;
-      names.set(keyId, snapshot.plan?.limits.all.map(({ windowName }) => windowName) ?? []);
-    }
-    return names;
   }
 
   /** Throws `KeyNotFound`. Does not read the snapshot, so that a key can be changed even if its default plan does not exist. */

@@ -128,10 +128,10 @@ describe.each([
     expect(versions.steps[0]?.keys).toHaveLength(3);
   });
 
-  it('deletes a key whose plan does not exist', async () => {
-    const { key, apply, find } = newOwner();
-    await apply({ keys: [key('a')] });
-    const { id } = (await find('a')) ?? {};
+  it('deletes a key whose plan does not exist, and the windows of the others', async () => {
+    const { owner, key, plan, apply, find } = newOwner();
+    await apply({ plans: [plan(10)], keys: [key('a'), key('b', { planId: owner })] });
+    const [id, otherId] = [(await find('a'))?.id, (await find('b'))?.id];
     const rename = (from: string, to: string) =>
       sql`UPDATE plans SET id = ${to} WHERE id = ${from}`.execute(store.records.db);
     await rename('default', 'renamed');
@@ -142,7 +142,13 @@ describe.each([
       await rename('renamed', 'default');
     }
     expect(await find('a')).toBeUndefined();
-    expect(versions.steps).toMatchObject([{ step: 'markStale' }, { step: 'retire', keys: [id] }]);
+    expect(versions.steps[0]?.step).toBe('markStale');
+    expect(versions.steps.slice(1).map(({ stored: _, ...step }) => step)).toEqual(
+      expect.arrayContaining([
+        { step: 'retire', keys: [id] },
+        { step: 'retire', keys: [otherId], windowNames: ['main:3600000'] },
+      ]),
+    );
   });
 
   it('wakes deliveries where it changes a webhook', async () => {
