@@ -52,7 +52,7 @@ export interface ConnectionOwner {
 }
 
 /**
- * One connection to the backend, which carries one request at a time. `connection-state.ts` has its states. When a method of the
+ * One connection to the backend, which carries one request at a time. `connection-reuse.ts` has its states. When a method of the
  * handler throws, the connection is closed and the handler gets the error, so that a bug in a handler fails one request only.
  */
 export class BackendConnection implements ResponseParts {

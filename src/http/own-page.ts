@@ -1,7 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-
-/** A `Host` of this machine, with the name and perhaps a port. */
-export const LOOPBACK_HOST = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/;
+import { LOOPBACK_HOST } from '../platform/loopback-host.ts';
 
 /** Whether a request comes from a page of the gateway itself, as far as its headers say so. */
 export type IsOwnPage = (req: Pick<IncomingMessage, 'headers'>) => boolean;

@@ -86,23 +86,33 @@ function wholeNumber(least: number, most: number, what: string): Parse<number> {
   };
 }
 
+/** The path of a file or a folder. */
+export const path: Parse<string> = text((value) => value.length <= 1024, 'a path of at most 1024 characters');
+
 /** The backend's base URL. Credentials are rejected: the gateway would not use them, but a log might show them. */
-export const backendUrl: Parse<URL> = (value) => {
-  const url = URL.parse(value);
-  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    throw new Error('must be a URL like https://api.example.com or http://backend:3000/base');
-  }
-  if (url.username !== '' || url.password !== '') throw new Error('must not hold a user name or a password');
-  if (url.search !== '' || url.hash !== '') throw new Error('must not hold a query or a fragment');
-  return url;
-};
+export const backendUrl: Parse<URL> = (value) =>
+  webUrl(value, 'https://api.example.com or http://backend:3000/base');
 
 /** The address of the public port as consumers see it: a scheme, a host and perhaps a port. */
 export const publicUrl: Parse<string> = (value) => {
-  const url = backendUrl(value);
+  const url = webUrl(value, 'https://api.example.com');
   if (url.pathname !== '/') throw new Error('must not hold a path');
   return url.origin;
 };
+
+function webUrl(value: string, example: string): URL {
+  const url = URL.parse(value);
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    throw new Error(`must be a URL like ${example}`);
+  return plainUrl(url);
+}
+
+/** Throws if a URL is more than the address of a server and a path. */
+export function plainUrl(url: URL): URL {
+  if (url.username !== '' || url.password !== '') throw new Error('must not hold a user name or a password');
+  if (url.search !== '' || url.hash !== '') throw new Error('must not hold a query or a fragment');
+  return url;
+}
 
 /** The address of a page, which a browser opens on a click: no script, no file. */
 export const webLink: Parse<string> = (value) => linkWith(value, ['https:', 'http:']);

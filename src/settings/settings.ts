@@ -27,6 +27,7 @@ import {
   networks,
   oneOf,
   optional,
+  path,
   pattern,
   percentages,
   port,
@@ -73,11 +74,7 @@ export const SETTINGS = {
   authorizeTokens: secret('AUTHORIZE_TOKEN', authorizeTokens),
   opsHost: setting('OPS_HOST', '', optional(HOST)),
   opsPort: setting('OPS_PORT', '9090', port),
-  dataDir: setting(
-    'DATA_DIR',
-    './data',
-    text((value) => value.length <= 1024, 'a path'),
-  ),
+  dataDir: setting('DATA_DIR', './data', path),
   autoMigrate: setting('AUTO_MIGRATE', '', optional(booleanWord)),
   defaultPlanId: {
     ...setting(
@@ -104,7 +101,7 @@ export const SETTINGS = {
   publicUrl: setting('PUBLIC_URL', '', optional(publicUrl)),
   portal: setting('PORTAL', 'off', oneOf('on', 'off')),
   portalName: setting('PORTAL_NAME', 'API portal', pattern(PORTAL_NAME, 'a text of at most 80 characters')),
-  portalLogoFile: setting('PORTAL_LOGO_FILE', '', optional(text((value) => value.length <= 1024, 'a path'))),
+  portalLogoFile: setting('PORTAL_LOGO_FILE', '', optional(path)),
   portalDocsUrl: setting('PORTAL_DOCS_URL', '', optional(webLink)),
   portalSupportUrl: setting('PORTAL_SUPPORT_URL', '', optional(supportLink)),
   portalColor: setting('PORTAL_COLOR', '', optional(color)),
@@ -136,7 +133,7 @@ export const SETTINGS = {
     parseFile: patternsOfFile,
   },
   pathCase: setting('PATH_CASE', 'insensitive', oneOf(...PATH_CASES)),
-  configFile: setting('CONFIG_FILE', '', optional(text((value) => value.length <= 1024, 'a path'))),
+  configFile: setting('CONFIG_FILE', '', optional(path)),
   configOwner: setting('CONFIG_OWNER', 'config-file', pattern(OWNER, OWNER_FORM)),
   configPrune: setting('CONFIG_PRUNE', 'false', booleanWord),
   configForce: setting('CONFIG_FORCE', 'false', booleanWord),

@@ -1,5 +1,6 @@
+import { LOOPBACK_HOST } from '../platform/loopback-host.ts';
 import { parseScopesMap } from '../sign-in/scopes-map.ts';
-import { type Parse, pattern, text } from './setting-parsers.ts';
+import { type Parse, pattern, plainUrl, text } from './setting-parsers.ts';
 
 /** Names of Microsoft's issuers for the accounts of any organization. */
 const ANY_TENANT = /^\/(?:common|organizations|consumers)(?:\/|$)/i;
@@ -21,16 +22,11 @@ export const publicOrigin: Parse<string> = (value) => {
 
 function secureUrl(value: string, example: string): URL {
   const url = URL.parse(value);
-  const isSecure = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
+  const isSecure =
+    url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK_HOST.test(url.hostname));
   if (url === null || !isSecure)
     throw new Error(`must be a URL with https, or with http of this machine, ${example}`);
-  if (url.username !== '' || url.password !== '') throw new Error('must not hold a user name or a password');
-  if (url.search !== '' || url.hash !== '') throw new Error('must not hold a query or a fragment');
-  return url;
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
+  return plainUrl(url);
 }
 
 /** A client's identifier or an audience: visible ASCII and spaces (RFC 6749, appendix A.1). */

@@ -1,5 +1,6 @@
 import { bodyOf, createManagementClient } from '../../client/management-client.ts';
 import { ManagementFault } from '../../client/management-fault.ts';
+import { LOOPBACK_HOST } from '../../platform/loopback-host.ts';
 import { askSecret } from '../api/ask-secret.ts';
 import { checkedUrl, tokenOfFile } from '../api/choose-gateway.ts';
 import { type Context, contextsFile, readContexts, writeContexts } from '../api/contexts-file.ts';
@@ -49,7 +50,7 @@ async function login(url: string, options: LoginOptions, terminal: Terminal): Pr
     terminal.stderr.write(`You are signed in as ${opened.name} until ${opened.expiresAt}.\n`);
   terminal.stderr.write(`Context ${name} is ${url}, with ${scopes.length} scopes. It is kept in ${file}.\n`);
   const { protocol, hostname } = new URL(url);
-  if (protocol === 'http:' && !/^(localhost|127\..*|\[::1\])$/.test(hostname))
+  if (protocol === 'http:' && !LOOPBACK_HOST.test(hostname))
     terminal.stderr.write('The address is not https: who can read the traffic can read the token.\n');
   if (before !== undefined) await endSession(before).catch(() => {});
 }

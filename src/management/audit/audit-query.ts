@@ -29,12 +29,13 @@ export const AUDIT_QUERY = {
   },
   actorId: {
     description:
-      'must be the id of an admin token, or of a key that changed itself, the subject of a person, or root or config: only what they did',
+      'must be the id of an admin token, or of a key that changed itself, the subject of a person or a program, or root or config: only what they did',
     type: 'string',
     pattern: ACTOR_ID.source,
   },
   targetId: {
-    description: 'must be the id of a key, a plan, an admin token or an operation: only what was done to it',
+    description:
+      'must be the id of a key, a plan, an admin token, a webhook, a session, a job, a configuration or an operation: only what was done to it',
     type: 'string',
     pattern: ID.source,
   },

@@ -13,7 +13,7 @@ export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   'usage:read': 'see usage over time',
   'audit:read': 'see the audit log',
   'config:write': 'apply a configuration',
-  'tokens:write': 'list, create, change, rotate and revoke admin tokens',
+  'tokens:write': 'list, create, change, rotate and revoke admin tokens, end sessions of people',
   'webhooks:read': 'see webhooks and their deliveries, follow events',
   'webhooks:write': 'create, change, rotate, test and delete webhooks',
 };
