@@ -5,6 +5,7 @@
 import type { ChangeContext } from '../audit/change-context.ts';
 import { AdminTokenNotFound, MissingScope, TollgateError } from '../errors.ts';
 import { missingScope, type Principal } from '../permissions/principal.ts';
+import { isVisible, withTagsOf } from '../permissions/visible-records.ts';
 import type { Random } from '../platform/random.ts';
 import { digestOfSecret } from '../secrets/secret-digest.ts';
 import { createSecret, secretHint } from '../secrets/secret-format.ts';
@@ -96,8 +97,7 @@ export class AdminTokenService {
   async get(tokenId: string, { onlyTags }: Pick<Principal, 'onlyTags'>): Promise<AdminToken> {
     // No token has an id of another form, and Postgres might reject its characters.
     const token = isAdminTokenId(tokenId) ? await this.#options.repository.find(tokenId) : undefined;
-    if (token === undefined || !onlyTags.every((tag) => token.onlyTags.includes(tag)))
-      throw new AdminTokenNotFound();
+    if (token === undefined || !isVisible(token.onlyTags, onlyTags)) throw new AdminTokenNotFound();
     return token;
   }
 
@@ -186,8 +186,4 @@ export class AdminTokenService {
 function requireGrantable({ scopes }: Pick<AdminToken, 'scopes'>, principal: Principal): void {
   const missing = missingScope(principal, scopes);
   if (missing !== undefined) throw new MissingScope(missing);
-}
-
-function withTagsOf(tags: readonly string[], { onlyTags }: Principal): readonly string[] {
-  return [...new Set([...onlyTags, ...tags])];
 }

@@ -126,7 +126,7 @@ function tokenFault(req: IncomingMessage, tokens: RootTokens | undefined): Tollg
   );
 }
 
-/** A path that nothing has, as a list of those that something has. */
+/** A path below `AUTHORIZE_PATH` that is no dialect: the response lists those that there are. */
 class UnknownDialect extends TollgateError {
   override readonly details = { dialects: DIALECTS.map((name) => `${AUTHORIZE_PATH}/${name}`) };
 }

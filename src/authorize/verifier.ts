@@ -8,6 +8,7 @@ import type { KeySnapshot } from '../keys/consumer-key.ts';
 import type { KeyVerifier, Verdict, VerifiedRequest, VerifyingClient } from '../keys/key-verifier.ts';
 import type { Decision, RateLimiter } from '../limiter/rate-limiter.ts';
 import { customerOf } from '../limiter/request-limits.ts';
+import { isVisible } from '../permissions/visible-records.ts';
 import type { Step } from '../proxy/exchange.ts';
 import type { ProxyOptions } from '../proxy/proxy-options.ts';
 import { authenticate, type KeySource } from '../proxy/steps/authenticate.ts';
@@ -165,10 +166,8 @@ function atCost(decision: Decision, cost: number): Decision {
 
 /** The keys that have all of these tags, as if there were no others. */
 function visibleKeys(keys: KeySource, onlyTags: readonly string[]): KeySource {
-  const visible = (entry: KeyEntry | undefined): KeyEntry | undefined => {
-    const tags = entry?.snapshot.owner?.tags ?? [];
-    return onlyTags.every((tag) => tags.includes(tag)) ? entry : undefined;
-  };
+  const visible = (entry: KeyEntry | undefined): KeyEntry | undefined =>
+    isVisible(entry?.snapshot.owner?.tags ?? [], onlyTags) ? entry : undefined;
   return {
     find: (secret) => visible(keys.find(secret)),
     isUnchecked: (entry, atMs) => keys.isUnchecked(entry, atMs),

@@ -1,5 +1,6 @@
 import { missingScope, type Principal } from '../permissions/principal.ts';
 import type { Scope } from '../permissions/scopes.ts';
+import { isVisible } from '../permissions/visible-records.ts';
 import { nameHint, shownName } from '../platform/text/did-you-mean.ts';
 import { EVENT_TYPES, type EventType, TEST_TYPE } from './event-types.ts';
 
@@ -45,5 +46,5 @@ export function hears(
   { events, onlyTags }: Subscription,
   { type, tags }: { readonly type: string; readonly tags: readonly string[] },
 ): boolean {
-  return events.some((pattern) => selects(pattern, type)) && onlyTags.every((tag) => tags.includes(tag));
+  return events.some((pattern) => selects(pattern, type)) && isVisible(tags, onlyTags);
 }

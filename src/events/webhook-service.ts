@@ -8,6 +8,7 @@ import {
   WebhookNotFound,
 } from '../errors.ts';
 import type { Principal } from '../permissions/principal.ts';
+import { isVisible, withTagsOf } from '../permissions/visible-records.ts';
 import type { Random } from '../platform/random.ts';
 import type { AddressPolicy } from './delivery/address-policy.ts';
 import { type Delivery, type DeliveryStatus, isDeliveryId } from './delivery/delivery.ts';
@@ -132,8 +133,7 @@ export class WebhookService {
   /** Throws `WebhookNotFound`. */
   async get(webhookId: string, { onlyTags }: Principal): Promise<Webhook> {
     const webhook = isWebhookId(webhookId) ? await this.#options.repository.find(webhookId) : undefined;
-    if (webhook === undefined || !onlyTags.every((tag) => webhook.onlyTags.includes(tag)))
-      throw new WebhookNotFound();
+    if (webhook === undefined || !isVisible(webhook.onlyTags, onlyTags)) throw new WebhookNotFound();
     return webhook;
   }
 
@@ -261,11 +261,12 @@ export class WebhookService {
     const delivery = isDeliveryId(deliveryId)
       ? await repository.findDelivery(webhookId, deliveryId)
       : undefined;
-    const isVisible =
-      delivery !== undefined &&
-      principal.onlyTags.every((tag) => delivery.tags.includes(tag)) &&
-      typesHeardBy(principal).some((type) => type === delivery.eventType);
-    if (!isVisible) throw new DeliveryNotFound();
+    if (
+      delivery === undefined ||
+      !isVisible(delivery.tags, principal.onlyTags) ||
+      !typesHeardBy(principal).some((type) => type === delivery.eventType)
+    )
+      throw new DeliveryNotFound();
     requireEnabled(webhook);
     await repository.resend(delivery, webhook, change);
     wake();
@@ -306,8 +307,4 @@ function requireEnabled({ enabled }: Webhook): void {
       'webhook_disabled',
       'The webhook is disabled. Enable it first: {"enabled": true}.',
     );
-}
-
-function withTagsOf(tags: readonly string[], { onlyTags }: Principal): readonly string[] {
-  return [...new Set([...onlyTags, ...tags])];
 }

@@ -8,6 +8,7 @@ import { isKeyId } from '../keys/key-id.ts';
 import type { KeyFilter, KeyListStore } from '../keys/key-list.ts';
 import type { KeyChanges, KeyRepository } from '../keys/key-repository.ts';
 import { withinOwnTags } from '../keys/key-tags.ts';
+import { isVisible } from '../permissions/visible-records.ts';
 import type { UnitOfWork } from '../platform/unit-of-work.ts';
 import { isJobId, type Job, type JobAction, type JobFailure } from './job.ts';
 import type { JobStore } from './job-store.ts';
@@ -134,8 +135,7 @@ export class BulkJobs {
 
   async #find(jobId: string, onlyTags: readonly string[]): Promise<Job> {
     const job = isJobId(jobId) ? await this.#options.store.find(jobId) : undefined;
-    if (job === undefined || !onlyTags.every((tag) => job.change.onlyTags.includes(tag)))
-      throw new JobNotFound();
+    if (job === undefined || !isVisible(job.change.onlyTags, onlyTags)) throw new JobNotFound();
     return job;
   }
 

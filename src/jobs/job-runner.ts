@@ -3,6 +3,7 @@ import type { ChangeContext } from '../audit/change-context.ts';
 import { type ErrorCode, StoreUnavailable, TollgateError } from '../errors.ts';
 import type { KeyService } from '../keys/key-service.ts';
 import type { Grant } from '../permissions/principal.ts';
+import { isVisible } from '../permissions/visible-records.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import { type Job, type JobFailure, scopeOfAction } from './job.ts';
@@ -117,7 +118,7 @@ export class JobRunner {
       const grants = await people.grantsOf(id, atMs);
       const grant = grants.find(
         ({ scopes, onlyTags }) =>
-          scopes.includes(scopeOfAction(action)) && onlyTags.every((tag) => change.onlyTags.includes(tag)),
+          scopes.includes(scopeOfAction(action)) && isVisible(change.onlyTags, onlyTags),
       );
       return grant && { ...change, atMs };
     }

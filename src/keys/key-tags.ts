@@ -13,11 +13,6 @@ export function isTag(text: string): boolean {
   return TAG.test(text);
 }
 
-/** Whether a caller that sees only keys with all of `onlyTags` sees a key with these tags. */
-export function isVisible(tags: readonly string[], onlyTags: readonly string[]): boolean {
-  return onlyTags.every((tag) => tags.includes(tag));
-}
-
 /** Adds the tags that the caller is limited to: callers must see the keys that they make. Throws `InvalidBody` if these are too many. */
 export function withOwnTags(
   tags: readonly string[],

@@ -21,7 +21,7 @@ const NONCE_AT = 1 + SEALER_ID_BYTES;
 const TAG_AT = NONCE_AT + NONCE_BYTES;
 const TEXT_AT = TAG_AT + TAG_BYTES;
 
-/** A sealed secret that was changed, belongs to another consumer key, or was sealed with an encryption key we do not have. */
+/** A sealed secret that was changed, was sealed for another name, or was sealed with an encryption key we do not have. */
 export class UnreadableSecret extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
@@ -106,22 +106,22 @@ export class SecretVault {
     return this.#all.map(({ digestLookup }) => hmac(digestLookup, digest));
   }
 
-  seal(keyId: string, secret: string): Buffer {
+  seal(name: string, secret: string): Buffer {
     const nonce = this.#random.bytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.#first.sealing, nonce, { authTagLength: TAG_BYTES });
-    cipher.setAAD(Buffer.from(keyId));
+    cipher.setAAD(Buffer.from(name));
     const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
     return Buffer.concat([Buffer.of(FORMAT), this.#first.id, nonce, cipher.getAuthTag(), text]);
   }
 
-  /** Seals the digest of a secret. The result can't be opened as the key's sealed secret. */
-  sealDigest(keyId: string, digest: Buffer): Buffer {
-    return this.seal(digestContext(keyId), digest.toString('base64'));
+  /** Seals the digest of a secret. The result can't be opened as the secret of the same name. */
+  sealDigest(name: string, digest: Buffer): Buffer {
+    return this.seal(digestContext(name), digest.toString('base64'));
   }
 
-  /** The digest that was sealed for this consumer key. Throws `UnreadableSecret` for anything else. */
-  openDigest(keyId: string, sealed: Buffer): Buffer {
-    return Buffer.from(this.open(digestContext(keyId), sealed), 'base64');
+  /** The digest that was sealed under this name. Throws `UnreadableSecret` for anything else. */
+  openDigest(name: string, sealed: Buffer): Buffer {
+    return Buffer.from(this.open(digestContext(name), sealed), 'base64');
   }
 
   /** Whether a blob was sealed with the first encryption key. */
@@ -134,8 +134,8 @@ export class SecretVault {
     return this.#all.some(({ id }) => id.equals(sealed.subarray(1, NONCE_AT)));
   }
 
-  /** The secret that was sealed for this consumer key. Throws `UnreadableSecret` for anything else. */
-  open(keyId: string, sealed: Buffer): string {
+  /** The secret that was sealed under this name. Throws `UnreadableSecret` for anything else. */
+  open(name: string, sealed: Buffer): string {
     if (sealed.length < TEXT_AT || sealed[0] !== FORMAT) {
       throw new UnreadableSecret('The sealed secret has an unknown format.');
     }
@@ -148,19 +148,19 @@ export class SecretVault {
     const decipher = createDecipheriv(CIPHER, sealer.sealing, sealed.subarray(NONCE_AT, TAG_AT), {
       authTagLength: TAG_BYTES,
     });
-    decipher.setAAD(Buffer.from(keyId));
+    decipher.setAAD(Buffer.from(name));
     decipher.setAuthTag(sealed.subarray(TAG_AT, TEXT_AT));
     try {
       return Buffer.concat([decipher.update(sealed.subarray(TEXT_AT)), decipher.final()]).toString('utf8');
     } catch (error) {
-      throw new UnreadableSecret('The sealed secret was changed, or belongs to another key.', error);
+      throw new UnreadableSecret('The sealed secret was changed, or was sealed for something else.', error);
     }
   }
 }
 
 /** What a sealed digest is bound to, in the place of the key's id. */
-function digestContext(keyId: string): string {
-  return `${keyId} digest`;
+function digestContext(name: string): string {
+  return `${name} digest`;
 }
 
 function deriveKeys(encryptionKey: Buffer): Keys {

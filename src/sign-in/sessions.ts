@@ -1,6 +1,7 @@
 import type { ChangeContext } from '../audit/change-context.ts';
 import { SessionNotFound, TollgateError } from '../errors.ts';
 import type { Grant, Principal } from '../permissions/principal.ts';
+import { isVisible } from '../permissions/visible-records.ts';
 import type { Clock } from '../platform/clock.ts';
 import { ConcurrencyLimit } from '../platform/concurrency/concurrency-limit.ts';
 import { idMaker } from '../platform/id-maker.ts';
@@ -115,7 +116,7 @@ export class Sessions {
     const session = found && (await this.#present(found));
     if (session === undefined) return false;
     const has: ReadonlySet<string> = new Set(session.scopes);
-    return has.isSupersetOf(scopes) && session.onlyTags.every((tag) => onlyTags.includes(tag));
+    return has.isSupersetOf(scopes) && isVisible(onlyTags, session.onlyTags);
   }
 
   /** Newest first. */

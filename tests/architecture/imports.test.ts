@@ -71,7 +71,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   jobs: ['admins', 'permissions', 'audit', 'keys', 'platform', 'errors.ts'],
   admins: ['audit', 'permissions', 'secrets', 'platform', 'errors.ts'],
   plans: ['audit', 'limiter', 'paths', 'platform', 'errors.ts'],
-  keys: ['audit', 'secrets', 'limiter', 'platform', 'errors.ts'],
+  keys: ['audit', 'permissions', 'secrets', 'limiter', 'platform', 'errors.ts'],
   'desired-state': ['audit', 'events', 'keys', 'secrets', 'limiter', 'plans', 'platform', 'errors.ts'],
   idempotency: ['secrets', 'platform', 'errors.ts'],
   usage: ['limiter', 'paths', 'platform', 'errors.ts'],
@@ -116,7 +116,17 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'errors.ts',
   ],
   backend: ['platform', 'errors.ts'],
-  authorize: ['proxy', 'server', 'keys', 'limiter', 'paths', 'http', 'observability', 'errors.ts'],
+  authorize: [
+    'proxy',
+    'server',
+    'keys',
+    'permissions',
+    'limiter',
+    'paths',
+    'http',
+    'observability',
+    'errors.ts',
+  ],
   proxy: ['keys', 'limiter', 'usage', 'paths', 'http', 'backend', 'observability', 'platform', 'errors.ts'],
 };
 /** Where a package may be imported; a package that is not listed may be used anywhere. */

@@ -2,6 +2,7 @@ import type { AuditTarget } from '../../audit/audit-entry.ts';
 import { KeyNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
+import { isVisible } from '../../permissions/visible-records.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { named, objectOf } from '../response-schemas.ts';
 import { PRESENTED_SECRET } from './secret-fields.ts';
@@ -45,8 +46,7 @@ export const findConsumerKey: Endpoint<{ readonly secret: string }> = {
   errors: ['key_not_found'],
   async handle({ body: { secret }, change }, { imports, audit, log }) {
     const one = await imports.find(secret);
-    const isVisible = one !== undefined && change.onlyTags.every((tag) => one.key.tags.includes(tag));
-    const found = isVisible ? one : undefined;
+    const found = one !== undefined && isVisible(one.key.tags, change.onlyTags) ? one : undefined;
     const target: AuditTarget =
       found === undefined ? { type: 'operation', id: OPERATION, name: null, tags: [] } : keyTarget(found.key);
     const outcome = found === undefined ? ({ outcome: 'key_not_found' } as const) : {};

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { sql } from 'kysely';
+
 import { type AdminToken, auditedToken, tokenTarget } from '../../../admins/admin-token.ts';
 import type {
   AdminTokenEdit,
@@ -9,8 +9,10 @@ import type {
 } from '../../../admins/admin-token-repository.ts';
 import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
+import { isVisible } from '../../../permissions/visible-records.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
+import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { changedColumns, tokenOfRow } from './admin-tokens-table.ts';
 
@@ -117,11 +119,6 @@ export class PostgresAdminTokenRepository implements AdminTokenRepository {
   }
 }
 
-/** Whether a token is limited to all of these tags. Without tags, every token matches. */
-function isLimitedTo(tags: readonly string[]) {
-  return sql<boolean>`only_tags @> ${tags}::text[]`;
-}
-
 /** A token, locked against changes and deletion until the transaction ends. Undefined if it does not exist or the change can't see it. */
 async function lockedToken(
   trx: RecordsDatabase,
@@ -134,7 +131,7 @@ async function lockedToken(
     .where('id', '=', tokenId)
     .forUpdate()
     .executeTakeFirst();
-  if (row === undefined || !onlyTags.every((tag) => row.only_tags.includes(tag))) return undefined;
+  if (row === undefined || !isVisible(row.only_tags, onlyTags)) return undefined;
   const stored = tokenOfRow(row);
   requireState(expects, stored.token);
   return stored;

@@ -12,8 +12,10 @@ import type {
   WebhookEdit,
   WebhookRepository,
 } from '../../../events/webhook-repository.ts';
+import { isVisible } from '../../../permissions/visible-records.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
+import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { isHeardByWebhook } from './outbox.ts';
 import { changedColumns, deliveryOfRow, rowOfDelivery, sealedColumns, webhookOfRow } from './webhook-rows.ts';
@@ -193,11 +195,6 @@ async function newestDeliveries(
   return rows;
 }
 
-/** Whether a webhook is limited to all of these tags. Without tags, every webhook matches. */
-export function isLimitedTo(tags: readonly string[]) {
-  return sql<boolean>`only_tags @> ${tags}::text[]`;
-}
-
 /** A webhook, locked until the transaction ends. Undefined if it does not exist or the change can't see it. */
 async function lockedWebhook(
   trx: RecordsDatabase,
@@ -210,7 +207,7 @@ async function lockedWebhook(
     .where('id', '=', webhookId)
     .forUpdate()
     .executeTakeFirst();
-  if (row === undefined || !onlyTags.every((tag) => row.only_tags.includes(tag))) return undefined;
+  if (row === undefined || !isVisible(row.only_tags, onlyTags)) return undefined;
   const stored = webhookOfRow(row);
   requireState(expects, stored.webhook);
   return stored;

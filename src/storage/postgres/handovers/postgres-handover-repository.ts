@@ -10,7 +10,7 @@ import type {
   NewHandover,
 } from '../../../keys/handovers/handover-repository.ts';
 import type { SealedHandover, SealedHandovers } from '../../../keys/handovers/rotate-sealed-handovers.ts';
-import { isVisible } from '../../../keys/key-tags.ts';
+import { isVisible } from '../../../permissions/visible-records.ts';
 import type { AuditedChanges, NoteAction } from '../audit/audited-changes.ts';
 import { lockedKey } from '../keys/key-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';

@@ -7,6 +7,7 @@ import type { JobPage, JobStep, JobStore, NewJob } from '../../../jobs/job-store
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
 import { actorColumns, actorOfRow } from '../audit/audit-log-tables.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
+import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { JobsTable } from './jobs-tables.ts';
 
@@ -197,10 +198,6 @@ function ended<State extends Job['state']>(state: State) {
 function leaseOf(ms: number) {
   // By the clock of the database: those of replicas may differ.
   return sql<Date>`clock_timestamp() + ${ms} * interval '1 ms'`;
-}
-
-function isLimitedTo(tags: readonly string[]) {
-  return sql<boolean>`only_tags @> ${tags}::text[]`;
 }
 
 function rowOfJob(

@@ -1,10 +1,11 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import type { ExpressionBuilder } from 'kysely';
 import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import type { Grant } from '../../../permissions/principal.ts';
 import type { Renewal, SessionPage, SessionStore, StoredSession } from '../../../sign-in/session-store.ts';
 import { auditedSession, type Session, sessionTarget } from '../../../sign-in/signed-in-session.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
+import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
 import { rowOfSession, sessionOfRow } from './sign-in-sessions-table.ts';
 
@@ -138,11 +139,6 @@ export class PostgresSessionStore implements SessionStore {
       .executeTakeFirst();
     return numUpdatedRows > 0n;
   }
-}
-
-/** Whether a session is limited to all of these tags. Without tags, every session matches. */
-function isLimitedTo(tags: readonly string[]) {
-  return sql<boolean>`only_tags @> ${tags}::text[]`;
 }
 
 function matching({ onlyTags, id, nowMs }: Omit<SessionPage, 'limit' | 'beforeId'>) {
