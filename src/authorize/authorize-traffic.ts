@@ -65,9 +65,10 @@ export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraf
 
   function decide(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void {
     const call = authorizeCallOf(head.target);
-    const fault = tokenFault(req, tokens) ?? (call === undefined ? unknownDialect() : undefined);
+    const fault = tokenFault(req, tokens);
     if (fault !== undefined || call === undefined) {
-      rejectCall(req, res, { head, error: fault, isRejectedAs403: call?.isRejectedAs403 });
+      const error = fault ?? unknownDialect();
+      rejectCall(req, res, { head, error, isRejectedAs403: call?.isRejectedAs403 });
       return;
     }
     const original = readOriginal(call, req);
@@ -86,7 +87,7 @@ export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraf
     { head, error, isRejectedAs403 = false }: RejectedCall,
   ): void {
     const requestId = decision.requestIds.idOf(req);
-    if (error !== undefined) onRejected(error, requestId);
+    onRejected(error, requestId);
     const response = errorResponse(error);
     closeUnlessRead(res, head);
     const lines = headerLine('X-Request-Id', requestId) + NO_STORE_LINE;
@@ -112,7 +113,7 @@ export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraf
 
 interface RejectedCall {
   readonly head: ParsedRequest;
-  readonly error: TollgateError | undefined;
+  readonly error: TollgateError;
   readonly isRejectedAs403?: boolean | undefined;
 }
 

@@ -1,3 +1,4 @@
+import { withinDeadline } from '../platform/within-deadline.ts';
 /** A store or service that the replica needs. */
 export interface Component {
   readonly name: string;
@@ -86,20 +87,14 @@ export class Readiness {
   }
 
   async #checkOne(component: Component): Promise<ComponentState> {
-    const deadline = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => deadline.reject(new ReadinessFault('no response in time')),
-      CHECK_DEADLINE_MS,
-    );
+    const late = () => new ReadinessFault('no response in time');
     try {
-      await Promise.race([component.check(), deadline.promise]);
+      await withinDeadline(component.check(), CHECK_DEADLINE_MS, late);
       return { text: 'ok', level: 'info' };
     } catch (error) {
       return error instanceof ReadinessFault
         ? { text: error.message, level: error.level }
         : { text: 'not available', level: 'error' };
-    } finally {
-      clearTimeout(timer);
     }
   }
 }

@@ -76,21 +76,18 @@ export class RequestMetrics {
     method: METHODS,
     status_class: STATUS_CLASSES,
   });
-  readonly duration = new ArrayHistogram('tollgate_request_duration_seconds', {
+  readonly duration = new OutcomeHistogram('tollgate_request_duration_seconds', {
     help: 'Seconds from the start of a proxied request to the end of its response.',
     bounds: DURATION_BOUNDS,
-    label: { name: 'outcome', values: OUTCOMES },
   });
-  readonly overhead = new ArrayHistogram('tollgate_gateway_overhead_seconds', {
+  readonly overhead = new OutcomeHistogram('tollgate_gateway_overhead_seconds', {
     help: 'Seconds of a proxied request that the gateway itself took: all but the wait for the backend.',
     bounds: OVERHEAD_BOUNDS,
-    label: { name: 'outcome', values: OUTCOMES },
   });
 
-  readonly decision = new ArrayHistogram('tollgate_authorize_duration_seconds', {
+  readonly decision = new OutcomeHistogram('tollgate_authorize_duration_seconds', {
     help: 'Seconds from the start of a request that is only decided to the end of its response.',
     bounds: OVERHEAD_BOUNDS,
-    label: { name: 'outcome', values: OUTCOMES },
   });
 
   /** The decisions of the limits about these requests. */
@@ -224,39 +221,34 @@ export class ArrayCounter<L extends string> {
   }
 }
 
-/** Help text, buckets and label of a histogram. */
+/** Help text and buckets of a histogram. */
 interface HistogramOptions {
   readonly help: string;
   /** Upper bounds of the buckets, ascending. Seconds. */
   readonly bounds: readonly number[];
-  readonly label?: { readonly name: string; readonly values: readonly string[] };
 }
 
 /**
- * A histogram with at most one label of a closed set. An observation costs a short linear search and three additions; cumulative
+ * A histogram for each outcome. An observation costs a short linear search and three additions; cumulative
  * counts are made when it is scraped. Values and bounds are seconds.
  */
-class ArrayHistogram {
+class OutcomeHistogram {
   readonly name: string;
   readonly #help: string;
-  readonly #label: string | undefined;
-  readonly #series: readonly string[];
   readonly #bounds: readonly number[];
   readonly #counts: Float64Array;
   readonly #sums: Float64Array;
 
-  constructor(name: string, { help, bounds, label }: HistogramOptions) {
+  constructor(name: string, { help, bounds }: HistogramOptions) {
     this.name = name;
     this.#help = help;
-    this.#label = label?.name;
-    this.#series = label?.values ?? [''];
     this.#bounds = bounds;
-    this.#counts = new Float64Array(this.#series.length * (bounds.length + 1));
-    this.#sums = new Float64Array(this.#series.length);
+    this.#counts = new Float64Array(OUTCOMES.length * (bounds.length + 1));
+    this.#sums = new Float64Array(OUTCOMES.length);
   }
 
-  /** Counts one value, in seconds, under the label's value at `position`. */
-  observe(seconds: number, position = 0): void {
+  /** Counts one value, in seconds, under the outcome at `position`. */
+  observe(seconds: number, position: number): void {
     const bounds = this.#bounds;
     let bucket = 0;
     while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket++;
@@ -266,7 +258,7 @@ class ArrayHistogram {
   }
 
   get(): Promise<Scrape> {
-    const values = this.#series.flatMap((series, position) => this.#samplesOf(series, position));
+    const values = OUTCOMES.flatMap((outcome, position) => this.#samplesOf(outcome, position));
     return Promise.resolve({
       name: this.name,
       help: this.#help,
@@ -276,15 +268,15 @@ class ArrayHistogram {
     });
   }
 
-  #samplesOf(series: string, position: number): readonly Sample[] {
-    const labels: Record<string, string> = this.#label === undefined ? {} : { [this.#label]: series };
+  #samplesOf(outcome: Outcome, position: number): readonly Sample[] {
+    const labels = { outcome };
     const offset = position * (this.#bounds.length + 1);
     let seen = 0;
     const buckets = [...this.#bounds, '+Inf'].map((bound, bucket) => {
       seen += this.#counts[offset + bucket] ?? 0;
       return { metricName: `${this.name}_bucket`, labels: { le: bound, ...labels }, value: seen };
     });
-    if (seen === 0 && this.#label !== undefined) return [];
+    if (seen === 0) return [];
     return [
       ...buckets,
       { metricName: `${this.name}_sum`, labels, value: this.#sums[position] ?? 0 },

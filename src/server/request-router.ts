@@ -102,11 +102,15 @@ export class RequestRouter {
       return;
     }
     const head = this.#parse(req);
-    const error = head instanceof TollgateError ? head : upgradeFault(req);
     const { proxied } = this.#routes;
     const requestId = this.#routes.requestIds.idOf(req);
-    if (head instanceof TollgateError || error !== undefined) {
-      this.reject(socket, error, requestId);
+    if (head instanceof TollgateError) {
+      this.reject(socket, head, requestId);
+      return;
+    }
+    const fault = upgradeFault(req);
+    if (fault !== undefined) {
+      this.reject(socket, fault, requestId);
     } else if (proxied?.upgrade === undefined || this.#isReserved(head.path)) {
       const nothing = new TollgateError('not_found', 'There is nothing to upgrade at this path.');
       this.reject(socket, nothing, requestId);
@@ -123,9 +127,9 @@ export class RequestRouter {
   }
 
   /** Sends an error where there is no response object, only the socket, and closes the connection. */
-  reject(socket: Socket, error: TollgateError | undefined, requestId = this.#routes.requestIds.make()): void {
-    if (error !== undefined) this.#routes.onRejected(error, requestId);
-    rejectOnSocket(socket, error === undefined ? errorResponse(error) : this.#format(error), requestId);
+  reject(socket: Socket, error: TollgateError, requestId = this.#routes.requestIds.make()): void {
+    this.#routes.onRejected(error, requestId);
+    rejectOnSocket(socket, this.#format(error), requestId);
   }
 
   #format(error: TollgateError, req?: IncomingMessage): ErrorResponse {

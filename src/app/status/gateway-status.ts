@@ -11,6 +11,7 @@ import type {
 } from '../../management/system/system-report.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
+import { withinDeadline } from '../../platform/within-deadline.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { failureReason } from '../../storage/failure-reason.ts';
 import type { Usage } from '../../usage/create-usage.ts';
@@ -69,7 +70,7 @@ export class GatewayStatus implements SystemStatus {
     const [postgres, redis, listed, usage, backend] = await Promise.all([
       this.#readPostgres(),
       shared && this.#readRedis(shared),
-      shared && withinDeadline(shared.redis.replicas.list(LISTED_REPLICAS)).catch(() => undefined),
+      shared && inTime(shared.redis.replicas.list(LISTED_REPLICAS)).catch(() => undefined),
       this.#readUsage(),
       this.#readBackend(),
       stores.readiness.check(),
@@ -104,7 +105,7 @@ export class GatewayStatus implements SystemStatus {
     const isEmbedded = settings.databaseUrl === null;
     const probed = await probe(clock, () => stores.records.ping());
     const described = probed.isReachable
-      ? await withinDeadline(stores.records.describe()).catch(() => undefined)
+      ? await inTime(stores.records.describe()).catch(() => undefined)
       : undefined;
     return {
       ...probed,
@@ -121,7 +122,7 @@ export class GatewayStatus implements SystemStatus {
       () => redis.ping(),
       (error) => redis.lastFailure() ?? error,
     );
-    const servers = probed.isReachable ? await withinDeadline(redis.describeServers()).catch(() => []) : [];
+    const servers = probed.isReachable ? await inTime(redis.describeServers()).catch(() => []) : [];
     return { ...probed, mode: settings.redisMode, servers };
   }
 
@@ -130,7 +131,7 @@ export class GatewayStatus implements SystemStatus {
     const { lastDoneAtMs } = usage.stats.flusher;
     return {
       flushIntervalMs: usage.flushIntervalMs,
-      oldestPendingAtMs: await withinDeadline(usage.pending.oldestAtMs()).then(
+      oldestPendingAtMs: await inTime(usage.pending.oldestAtMs()).then(
         (atMs) => atMs ?? null,
         () => undefined,
       ),
@@ -210,7 +211,7 @@ async function probe(
 ): Promise<Reachability> {
   const startedAtMs = clock.monotonicMs();
   try {
-    await withinDeadline(check());
+    await inTime(check());
     const latencyMs = Math.round((clock.monotonicMs() - startedAtMs) * 100) / 100;
     return { isReachable: true, latencyMs, fault: undefined };
   } catch (error) {
@@ -219,12 +220,6 @@ async function probe(
 }
 
 /** Rejects if there is no result in time: a store that hangs must not delay the state of the others. */
-async function withinDeadline<Result>(result: Promise<Result>): Promise<Result> {
-  const deadline = Promise.withResolvers<never>();
-  const timer = setTimeout(() => deadline.reject(new Error('no response: timed out')), RESPONSE_DEADLINE_MS);
-  try {
-    return await Promise.race([result, deadline.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+function inTime<Result>(result: Promise<Result>): Promise<Result> {
+  return withinDeadline(result, RESPONSE_DEADLINE_MS, () => new Error('no response: timed out'));
 }

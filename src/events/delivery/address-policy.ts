@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { type BlockList, isIP, SocketAddress } from 'node:net';
 import { WebhookUrlNotAllowed } from '../../errors.ts';
 import { AddressList } from '../../platform/address-list.ts';
+import { withinDeadline } from '../../platform/within-deadline.ts';
 
 /** Where webhooks may lead besides public addresses. */
 export interface AddressRules {
@@ -95,7 +96,11 @@ export class AddressPolicy {
     if (text.includes('#'))
       throw new WebhookUrlNotAllowed('no_fragment', 'The url must not have a fragment (#).');
     try {
-      await within(this.addressesOf(url), CHECK_TIMEOUT_MS);
+      await withinDeadline(
+        this.addressesOf(url),
+        CHECK_TIMEOUT_MS,
+        () => new Error('The name was not resolved in time.'),
+      );
     } catch (error) {
       if (error instanceof AddressNotAllowed)
         throw new WebhookUrlNotAllowed(
@@ -129,15 +134,6 @@ export class AddressPolicy {
     if (embedded !== address && this.#rules.allowedNetworks.check(embedded, 'ipv4')) return true;
     return !NOT_PUBLIC_IPV4.includes(embedded);
   }
-}
-
-/** Rejects if the promise takes longer. */
-async function within<Value>(promise: Promise<Value>, timeoutMs: number): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error('The name was not resolved in time.')), timeoutMs);
-  });
-  return Promise.race([promise, timeout]).finally(() => clearTimeout(timer));
 }
 
 /** Mapped addresses equal the IPv4 ones in a list. */

@@ -1,4 +1,5 @@
 import type { Logger } from '../logger.ts';
+import { withinDeadline } from '../within-deadline.ts';
 
 interface Resource {
   readonly name: string;
@@ -39,20 +40,14 @@ export class ShutdownOrder {
   }
 
   async #stopOne({ name, stop, deadlineMs }: Resource): Promise<boolean> {
-    const deadline = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () => deadline.reject(new Error(`not stopped after ${deadlineMs} ms`)),
-      deadlineMs,
-    );
+    const late = () => new Error(`not stopped after ${deadlineMs} ms`);
     try {
-      await Promise.race([Promise.resolve(stop()), deadline.promise]);
+      await withinDeadline(Promise.resolve(stop()), deadlineMs, late);
       this.#log.debug({ resource: name }, 'stopped');
       return true;
     } catch (error) {
       this.#log.error({ resource: name, err: error }, 'could not be stopped cleanly');
       return false;
-    } finally {
-      clearTimeout(timer);
     }
   }
 }

@@ -44,27 +44,13 @@ export class LuaScript {
   }
 
   /** The same as a promise; rejects with `StoreUnavailable`. */
-  async runWithKeys(
-    redis: RedisConnection,
-    keys: readonly string[],
-    args: readonly string[],
-  ): Promise<unknown> {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.callWithKeys(redis, keys, args, (error, reply) => {
-      if (error) reject(redisUnavailable(error));
-      else resolve(reply);
-    });
-    return promise;
+  runWithKeys(redis: RedisConnection, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    return promised((onReply) => this.callWithKeys(redis, keys, args, onReply));
   }
 
   /** The same as a promise; rejects with `StoreUnavailable`. */
-  async run(redis: RedisConnection, keysAndArguments: string[]): Promise<unknown> {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    this.call(redis, keysAndArguments, (error, reply) => {
-      if (error) reject(redisUnavailable(error));
-      else resolve(reply);
-    });
-    return promise;
+  run(redis: RedisConnection, keysAndArguments: string[]): Promise<unknown> {
+    return promised((onReply) => this.call(redis, keysAndArguments, onReply));
   }
 
   // Not with callbacks that the client takes: they, and everything they refer to, would live until the old generation is collected.
@@ -151,6 +137,15 @@ function lengthLine(bytes: number): string {
 /** A bulk string of RESP, the protocol of Redis. */
 function bulkString(text: string): string {
   return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
+}
+
+function promised(call: (onReply: ScriptCallback) => void): Promise<unknown> {
+  return new Promise((resolve, reject) =>
+    call((error, reply) => {
+      if (error) reject(redisUnavailable(error));
+      else resolve(reply);
+    }),
+  );
 }
 
 /** Whether a call failed because the server does not know the script: then nothing was run. */
