@@ -1,4 +1,5 @@
 import type { AuditTarget } from '../audit/audit-entry.ts';
+import { auditedInstant } from '../audit/audit-entry.ts';
 import type { Scope } from '../permissions/scopes.ts';
 
 /** The record of an admin token. It never contains the secret. */
@@ -45,15 +46,11 @@ export function auditedToken(token: AdminToken): Readonly<Record<string, unknown
     scopes,
     onlyTags,
     allowedIps,
-    expiresAt: instantOf(expiresAtMs),
-    previousValidUntil: instantOf(previousValidUntilMs),
+    expiresAt: auditedInstant(expiresAtMs),
+    previousValidUntil: auditedInstant(previousValidUntilMs),
   };
 }
 
 export function tokenTarget({ id, name, onlyTags }: AdminToken): AuditTarget {
   return { type: 'token', id, name, tags: onlyTags };
-}
-
-function instantOf(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString().replace('.000Z', 'Z');
 }

@@ -101,3 +101,8 @@ export function changedFields(
 export function auditIdOf(sequence: number): string {
   return `aud_${String(sequence).padStart(16, '0')}`;
 }
+
+/** `YYYY-MM-DDThh:mm:ssZ`, with fractions where it has some, as a value before or after a change. */
+export function auditedInstant(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString().replace('.000Z', 'Z');
+}

@@ -10,8 +10,3 @@ export class CommandFault extends Error {
     this.exitCode = EXIT_CODES[kind];
   }
 }
-
-/** The system's code of an error, such as `ENOSPC`, for a message. */
-export function systemCodeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-}

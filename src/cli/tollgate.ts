@@ -1,4 +1,4 @@
-import { systemCodeOf } from './command-fault.ts';
+import { systemCodeOf } from '../platform/system-code.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import { runCommand } from './run-command.ts';
 import type { Terminal } from './terminal.ts';

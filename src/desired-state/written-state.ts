@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto';
-import { auditedInstant, auditedOverrides } from '../keys/audited-key.ts';
+import { hash } from 'node:crypto';
+import { auditedInstant } from '../audit/audit-entry.ts';
+import { auditedOverrides } from '../keys/audited-key.ts';
 import type { AdditionalLimit, PlanCost, PlanTerms } from '../plans/plan.ts';
 import type { ConfiguredKeyFields, ConfiguredWebhookFields } from './desired-state.ts';
 
@@ -60,9 +61,7 @@ export function writtenWebhook(
 
 /** SHA-256 of the fields in any order. */
 export function digestOf(written: unknown): Buffer {
-  return createHash('sha256')
-    .update(JSON.stringify(inOrder(written)))
-    .digest();
+  return hash('sha256', JSON.stringify(inOrder(written)), 'buffer');
 }
 
 /** Sets the order of the fields, which Postgres does not keep. */

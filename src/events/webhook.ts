@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AuditTarget } from '../audit/audit-entry.ts';
 import { isoSeconds } from '../platform/timestamps.ts';
 import type { Subscription } from './event-patterns.ts';
@@ -70,6 +70,6 @@ export function auditedWebhook(webhook: Webhook): Readonly<Record<string, unknow
 
 /** The address without its path, which is a secret at many receivers. A digest shows that it changed. */
 function shownUrl(url: string): string {
-  const digest = createHash('sha256').update(url).digest('hex').slice(0, 8);
+  const digest = hash('sha256', url).slice(0, 8);
   return `${new URL(url).origin}/… (${digest})`;
 }

@@ -2,7 +2,7 @@
 // In: the credential, the idempotency key and the content of a request, and the work.
 // Out: the response of the first attempt, kept sealed for 24 hours.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { TollgateError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
@@ -202,5 +202,5 @@ function rethrow(failure: unknown): never {
 }
 
 function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return hash('sha256', text, 'buffer');
 }

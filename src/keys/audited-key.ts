@@ -1,4 +1,5 @@
 import type { AuditTarget } from '../audit/audit-entry.ts';
+import { auditedInstant } from '../audit/audit-entry.ts';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import type { ConsumerKey } from './consumer-key.ts';
 
@@ -39,9 +40,4 @@ export function auditedOverrides(
       { limit, until: auditedInstant(untilMs) },
     ]),
   );
-}
-
-/** `YYYY-MM-DDThh:mm:ssZ`, with fractions where it has some. */
-export function auditedInstant(ms: number | null): string | null {
-  return ms === null ? null : new Date(ms).toISOString().replace('.000Z', 'Z');
 }

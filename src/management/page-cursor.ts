@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { InvalidCursor } from '../errors.ts';
 
 /**
@@ -25,7 +25,7 @@ const FIRST_INSTANT = Date.parse('0000-01-01T00:00:00Z');
 const END_OF_INSTANTS = Date.UTC(10_000, 0, 1);
 
 function digestOf(query: unknown): string {
-  return createHash('sha256').update(JSON.stringify(query)).digest('base64url').slice(0, 16);
+  return hash('sha256', JSON.stringify(query), 'base64url').slice(0, 16);
 }
 
 function parsed(cursor: string): readonly unknown[] {

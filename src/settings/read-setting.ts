@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { systemCodeOf } from '../platform/system-code.ts';
 import type { Parse } from './setting-parsers.ts';
 
 /** One setting: how its variable is named, read and shown. */
@@ -65,8 +66,7 @@ function readText(file: string, variable: string, faults: string[]): string | un
     if (content !== '') return content;
     faults.push(`${variable}_FILE: the file is empty`);
   } catch (error) {
-    const reason =
-      typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'unknown error';
+    const reason = systemCodeOf(error);
     faults.push(`${variable}_FILE: the file can not be read (${reason})`);
   }
   return undefined;

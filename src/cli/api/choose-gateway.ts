@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { systemCodeOf } from '../../platform/system-code.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Terminal } from '../terminal.ts';
 import { type Context, contextsFile, readContexts } from './contexts-file.ts';
@@ -62,7 +63,7 @@ export function tokenOfFile(path: string): string {
     return checkedToken(readFileSync(path === '-' ? 0 : path, 'utf8').trim());
   } catch (error) {
     if (error instanceof CommandFault) throw error;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    const code = systemCodeOf(error);
     throw new CommandFault('credentials', `The token file ${path} can not be read (${code}).`, {
       cause: error,
     });

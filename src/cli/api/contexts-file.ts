@@ -10,7 +10,8 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { CommandFault, systemCodeOf } from '../command-fault.ts';
+import { systemCodeOf } from '../../platform/system-code.ts';
+import { CommandFault } from '../command-fault.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** A gateway that someone administers: its address and the token for it. */

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
+import { systemCodeOf } from '../../platform/system-code.ts';
 import { decodeUtf8 } from '../../platform/text/utf8.ts';
-import { CommandFault, systemCodeOf } from '../command-fault.ts';
+import { CommandFault } from '../command-fault.ts';
 
 /** A JSON or YAML object from a file; `-` is standard input. */
 export async function readObject(path: string): Promise<Record<string, unknown>> {

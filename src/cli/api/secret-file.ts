@@ -1,6 +1,7 @@
 import { closeSync, fchmodSync, fsyncSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { CommandFault, systemCodeOf } from '../command-fault.ts';
+import { systemCodeOf } from '../../platform/system-code.ts';
+import { CommandFault } from '../command-fault.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
 import type { Session } from './session.ts';
 

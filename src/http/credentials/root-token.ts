@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 
 /** Fewest characters of a root token. */
 export const MIN_ROOT_TOKEN_LENGTH = 32;
@@ -23,5 +23,5 @@ export class RootTokens {
 
 /** Equal lengths for the comparison, and no plain token kept in memory. */
 function digest(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
+  return hash('sha256', token, 'buffer');
 }

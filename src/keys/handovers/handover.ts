@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Random } from '../../platform/random.ts';
 import { randomBase62 } from '../../secrets/secret-format.ts';
 
@@ -77,5 +77,5 @@ export function isHandoverId(text: string): boolean {
 
 /** SHA-256 of a token. Without a key: a token can't be guessed from it, and a new encryption key changes nothing. */
 export function handoverDigest(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
+  return hash('sha256', token, 'buffer');
 }

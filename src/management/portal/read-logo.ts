@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises';
+import { systemCodeOf } from '../../platform/system-code.ts';
 import { decodeUtf8 } from '../../platform/text/utf8.ts';
 import { cleanPng } from './clean-png.ts';
 import { cleanSvg } from './clean-svg.ts';
@@ -56,6 +57,6 @@ async function readAtMost(path: string, most: number): Promise<Buffer> {
 }
 
 function rejectUnreadable(error: unknown): never {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  const code = systemCodeOf(error);
   throw new InvalidLogo(`the file can not be read (${code})`);
 }

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../../platform/clock.ts';
+import { systemCodeOf } from '../../../platform/system-code.ts';
 import { decodeUtf8 } from '../../../platform/text/utf8.ts';
 import { readValue } from '../../api/read-object.ts';
 import { audited, managed } from '../../api/session.ts';
-import { CommandFault, systemCodeOf } from '../../command-fault.ts';
+import { CommandFault } from '../../command-fault.ts';
 import type { Declare } from '../../declare.ts';
 import type { Terminal } from '../../terminal.ts';
 import type { ForeignKeys } from './foreign-keys.ts';

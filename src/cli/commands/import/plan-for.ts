@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { paths } from '../../../client/management-api.ts';
 import type { ForeignLimit, LeftOut } from './foreign-keys.ts';
 
@@ -45,7 +45,7 @@ function idOf(source: string, limits: readonly ForeignLimit[]): string {
   const words = limits.map(({ limit, period }) => `${limit}-${period.replaceAll(/[^A-Za-z0-9]+/g, '')}`);
   const id = `${source}-${words.join('-')}`;
   if (id.length <= MAX_ID_LENGTH) return id;
-  const digest = createHash('sha256').update(id).digest('hex').slice(0, 12);
+  const digest = hash('sha256', id).slice(0, 12);
   return `${id.slice(0, MAX_ID_LENGTH - digest.length - 1)}-${digest}`;
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ManagementClient } from '../../../../client/management-client.ts';
 import { ManagementFault } from '../../../../client/management-fault.ts';
 import type { KeyRow } from './batches.ts';
@@ -67,7 +67,7 @@ function isReplayed(response: Response): boolean {
 }
 
 function digestOf(content: unknown): string {
-  return createHash('sha256').update(JSON.stringify(content)).digest('hex');
+  return hash('sha256', JSON.stringify(content));
 }
 
 /** The rows that a rejection names, in its fields (`keys[3].tags`) or its results, with their faults. */

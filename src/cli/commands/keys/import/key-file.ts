@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { systemCodeOf } from '../../../../platform/system-code.ts';
 import { CommandFault } from '../../../command-fault.ts';
 import { csvRows } from './csv-rows.ts';
 import { jsonLineRows } from './json-line-rows.ts';
@@ -55,7 +56,7 @@ async function* decoded(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
     for await (const chunk of bytes) yield decoder.decode(chunk, { stream: true });
     yield decoder.decode();
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    const code = systemCodeOf(error);
     const fault = code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not UTF-8' : `can not be read (${code})`;
     throw new CommandFault('usage', `The file ${fault}.`, { cause: error });
   }

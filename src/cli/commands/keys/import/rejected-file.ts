@@ -8,7 +8,8 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { CommandFault, systemCodeOf } from '../../../command-fault.ts';
+import { systemCodeOf } from '../../../../platform/system-code.ts';
+import { CommandFault } from '../../../command-fault.ts';
 import type { Row } from './row.ts';
 
 /**
