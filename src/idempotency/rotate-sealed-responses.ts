@@ -1,4 +1,4 @@
-import { rotateSeals } from '../secrets/rotate-seals.ts';
+import { rotateSealedRows } from '../secrets/rotate-seals.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
 import { sealedFor } from './idempotent-requests.ts';
 import type { SealedResponses, StoredResponse } from './response-store.ts';
@@ -8,12 +8,5 @@ import type { SealedResponses, StoredResponse } from './response-store.ts';
  * responses that needed it. Rejects with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
  */
 export function rotateSealedResponses(store: SealedResponses, vault: SecretVault): Promise<number> {
-  return rotateSeals<StoredResponse>({
-    after: (last, limit) => store.after(last?.id, limit),
-    isCurrent: ({ sealed }) => vault.isCurrent(sealed),
-    seal: (response) => {
-      const name = sealedFor(response.id);
-      return store.replace(response, vault.seal(name, vault.open(name, response.sealed)));
-    },
-  });
+  return rotateSealedRows<StoredResponse>(store, sealedFor, vault);
 }

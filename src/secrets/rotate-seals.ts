@@ -1,3 +1,5 @@
+import type { SecretVault } from './secret-vault.ts';
+
 /** Items of one query. */
 const PAGE = 500;
 
@@ -39,4 +41,28 @@ export async function rotateSeals<Item>({ after, isCurrent, seal }: SealedItems<
     rotated += found;
   } while (found > 0);
   return rotated;
+}
+
+/** Rows that keep one sealed text each. */
+export interface SealedRows<Row extends { readonly id: string | Buffer; readonly sealed: Buffer }> {
+  /** At most `limit` rows, by id, after the given one. */
+  after(id: Row['id'] | undefined, limit: number): Promise<readonly Row[]>;
+  /** Replaces what a row keeps, unless it was removed or changed in the meantime. */
+  replace(row: Row, sealed: Buffer): Promise<unknown>;
+}
+
+/** As `rotateSeals`. `nameOf` is what the text of a row is sealed for. Rejects with `UnreadableSecret`. */
+export function rotateSealedRows<Row extends { readonly id: string | Buffer; readonly sealed: Buffer }>(
+  rows: SealedRows<Row>,
+  nameOf: (id: Row['id']) => string,
+  vault: Pick<SecretVault, 'isCurrent' | 'open' | 'seal'>,
+): Promise<number> {
+  return rotateSeals<Row>({
+    after: (last, limit) => rows.after(last?.id, limit),
+    isCurrent: ({ sealed }) => vault.isCurrent(sealed),
+    seal: (row) => {
+      const name = nameOf(row.id);
+      return rows.replace(row, vault.seal(name, vault.open(name, row.sealed)));
+    },
+  });
 }

@@ -1,4 +1,4 @@
-import { rotateSeals } from '../../secrets/rotate-seals.ts';
+import { rotateSealedRows, type SealedRows } from '../../secrets/rotate-seals.ts';
 import type { SecretVault } from '../../secrets/secret-vault.ts';
 
 /** What a link keeps. */
@@ -7,13 +7,8 @@ export interface SealedHandover {
   readonly sealed: Buffer;
 }
 
-/** Access to what links keep, for the rotation of encryption keys. Rejects with `StoreUnavailable`. */
-export interface SealedHandovers {
-  /** At most `limit`, by the id of the link, after `id`. */
-  after(id: string | undefined, limit: number): Promise<readonly SealedHandover[]>;
-  /** Replaces what a link keeps, unless it was deleted or replaced in the meantime. */
-  replace(handover: SealedHandover, sealed: Buffer): Promise<void>;
-}
+/** What links keep, for the rotation of encryption keys. Every method rejects with `StoreUnavailable`. */
+export type SealedHandovers = SealedRows<SealedHandover>;
 
 /** The name that the secret of a link is sealed for: a copy in the row of another link, or of a key, can't be opened. */
 export function handoverSeal(id: string): string {
@@ -28,12 +23,5 @@ export function rotateSealedHandovers(
   handovers: SealedHandovers,
   vault: Pick<SecretVault, 'isCurrent' | 'open' | 'seal'>,
 ): Promise<number> {
-  return rotateSeals<SealedHandover>({
-    after: (last, limit) => handovers.after(last?.id, limit),
-    isCurrent: ({ sealed }) => vault.isCurrent(sealed),
-    seal: (handover) => {
-      const name = handoverSeal(handover.id);
-      return handovers.replace(handover, vault.seal(name, vault.open(name, handover.sealed)));
-    },
-  });
+  return rotateSealedRows<SealedHandover>(handovers, handoverSeal, vault);
 }
