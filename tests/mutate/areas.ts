@@ -83,7 +83,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'scopes and tags',
     files: [
-      'src/permissions/{scopes,principal}.ts',
+      'src/permissions/{scopes,principal,visible-records}.ts',
       'src/admins/token-authenticator.ts',
       'src/management/{authentication,principal-of}.ts',
       'src/keys/key-tags.ts',
@@ -171,7 +171,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'import and configuration',
     files: [
-      'src/keys/key-imports.ts',
+      'src/keys/{key-imports,window-names}.ts',
       'src/storage/postgres/keys/write-imported-keys.ts',
       'src/desired-state/{changes-of-difference,desired-state-service,difference,new-managed-keys}.ts',
     ],
