@@ -121,9 +121,14 @@ export class IdentityProvider {
 
   /**
    * Asks again about a person: with the refresh token, or else at the userinfo endpoint. `provider_unavailable` says nothing about the
-   * person; after any other failure the person has to sign in again.
+   * person; after any other failure the person has to sign in again. `keep` is called with new tokens before anything else can fail: the
+   * provider may take the old ones for stolen from now on.
    */
-  async renew({ refreshToken, accessToken }: ProviderTokens, subject: string): Promise<Identity> {
+  async renew(
+    { refreshToken, accessToken }: ProviderTokens,
+    subject: string,
+    keep: (tokens: ProviderTokens) => Promise<unknown>,
+  ): Promise<Identity> {
     const { config, keys } = await this.#discover();
     if (refreshToken === null) {
       const claims = await this.#userInfo(config, accessToken, subject);
@@ -133,6 +138,7 @@ export class IdentityProvider {
     }
     const response = await this.#asClient(config, () => client.refreshTokenGrant(config, refreshToken));
     const kept = { refreshToken: response.refresh_token ?? refreshToken, accessToken: response.access_token };
+    if (kept.refreshToken !== refreshToken) await keep(kept);
     // OpenID Connect Core 12.2: the response might not have an ID token.
     if (response.id_token === undefined) {
       const claims = (await this.#userInfo(config, response.access_token, subject)) ?? {};

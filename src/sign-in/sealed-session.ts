@@ -1,6 +1,6 @@
 import { rotateSeals } from '../secrets/rotate-seals.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
-import type { SessionStore, StoredSession } from './session-store.ts';
+import type { SessionSecrets, SessionStore, StoredSession } from './session-store.ts';
 
 /** Tokens of the identity provider, with which the gateway asks again what a person may do. */
 export interface ProviderTokens {
@@ -15,11 +15,14 @@ export interface SealedSession extends ProviderTokens {
   readonly digest: string;
 }
 
-export type SessionSeal = Pick<SecretVault, 'seal' | 'open'>;
+export type SessionSeal = Pick<SecretVault, 'seal' | 'open' | 'digestLookup'>;
 
-/** It can't be opened as that of another session. */
-export function sealSession(sessionId: string, content: SealedSession, vault: SessionSeal): Buffer {
-  return vault.seal(contextOf(sessionId), JSON.stringify(content));
+/** What is stored of a session's secrets. The seal can't be opened as that of another session. */
+export function sealSession(sessionId: string, content: SealedSession, vault: SessionSeal): SessionSecrets {
+  return {
+    lookup: vault.digestLookup(Buffer.from(content.digest, 'base64')),
+    sealed: vault.seal(contextOf(sessionId), JSON.stringify(content)),
+  };
 }
 
 /** Throws `UnreadableSecret`. */
@@ -43,10 +46,7 @@ export function rotateSealedSessions(
   return rotateSeals<StoredSession>({
     after: (last, limit) => store.after(last?.session.id, limit),
     isCurrent: ({ sealed }) => vault.isCurrent(sealed),
-    seal: (stored) => {
-      const content = openSession(stored, vault);
-      const lookup = vault.digestLookup(Buffer.from(content.digest, 'base64'));
-      return store.replace(stored, { lookup, sealed: sealSession(stored.session.id, content, vault) });
-    },
+    seal: (stored) =>
+      store.replace(stored, sealSession(stored.session.id, openSession(stored, vault), vault)),
   });
 }

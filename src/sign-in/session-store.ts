@@ -24,11 +24,13 @@ export interface SessionPage {
   readonly nowMs: number;
 }
 
+/** What of a session depends on the encryption key: sealed anew together, so that the rotation of keys finds either both current or neither. */
+export type SessionSecrets = Pick<StoredSession, 'lookup' | 'sealed'>;
+
 /** What a renewal has found out. */
-export interface Renewal extends Grant {
+export interface Renewal extends Grant, SessionSecrets {
   readonly name: string;
   readonly email: string | null;
-  readonly sealed: Buffer;
 }
 
 /** Stores sessions. Every method rejects with `StoreUnavailable` if the store does not respond. */
@@ -56,5 +58,5 @@ export interface SessionStore {
   /** For the rotation of encryption keys: at most `limit` sessions, by id, after `sessionId`. */
   after(sessionId: string | undefined, limit: number): Promise<readonly StoredSession[]>;
   /** Replaces the look-up value and what is sealed, unless the session was renewed meanwhile. */
-  replace(present: StoredSession, by: Pick<StoredSession, 'lookup' | 'sealed'>): Promise<boolean>;
+  replace(present: StoredSession, by: SessionSecrets): Promise<boolean>;
 }

@@ -13,7 +13,7 @@ import type { SecretVault } from '../secrets/secret-vault.ts';
 import { claimValues, emailOf, explainMissing, isTrusted, textClaim } from './claims.ts';
 import type { Identity, IdentityProvider } from './identity-provider.ts';
 import { grantOf, type ScopesMap } from './scopes-map.ts';
-import { openSession, sealSession } from './sealed-session.ts';
+import { openSession, type ProviderTokens, sealSession } from './sealed-session.ts';
 import type { SessionPage, SessionStore, StoredSession } from './session-store.ts';
 import { SignInFailure } from './sign-in-failure.ts';
 import {
@@ -82,11 +82,11 @@ export class Sessions {
       ...{ createdAtMs: nowMs, expiresAtMs: nowMs + sessionMs },
       ...{ renewAtMs: nowMs + RENEW_EVERY_MS, lastUsedAtMs: nowMs },
     };
-    const sealed = sealSession(id, { ...identity.tokens, digest: digest.toString('base64') }, vault);
+    const secrets = sealSession(id, { ...identity.tokens, digest: digest.toString('base64') }, vault);
     const { subject, name, email } = session;
     const actor = { type: 'person', id: subject, name, ...(email !== null && { email }) } as const;
     const change = { actor, atMs: nowMs, reason: null, requestId, address, onlyTags: [], expects: undefined };
-    await store.insert({ session, lookup: vault.digestLookup(digest), sealed }, change);
+    await store.insert({ session, ...secrets }, change);
     return { session, secret };
   }
 
@@ -162,11 +162,16 @@ export class Sessions {
     const { session } = found;
     const kept = openSession(found, vault);
     try {
-      const identity = await provider.renew(kept, session.subject);
+      const sealTokens = (tokens: ProviderTokens) =>
+        sealSession(session.id, { ...tokens, digest: kept.digest }, vault);
+      const identity = await provider.renew(kept, session.subject, (tokens) =>
+        store.replace(found, sealTokens(tokens)),
+      );
       const { subject: _, ...person } = personOf(identity, session);
       const renewal = { ...this.#grantOf(identity), ...person };
-      const sealed = sealSession(session.id, { ...identity.tokens, digest: kept.digest }, vault);
-      return (await store.renew(session.id, { ...renewal, sealed })) ? { ...session, ...renewal } : undefined;
+      return (await store.renew(session.id, { ...renewal, ...sealTokens(identity.tokens) }))
+        ? { ...session, ...renewal }
+        : undefined;
     } catch (error) {
       if (!(error instanceof SignInFailure)) throw error;
       const { reason, detail } = error;

@@ -162,7 +162,7 @@ describe('A relying party with a secret', () => {
         { authorization: BASIC, secret: null },
         { authorization: undefined, secret: CLIENT_SECRET },
       ]);
-      expect(await asked.renew(kept, 'alice')).toMatchObject({ subject: 'alice' });
+      expect(await asked.renew(kept, 'alice', async () => {})).toMatchObject({ subject: 'alice' });
       await redeem(asked);
       expect(seen.slice(2)).toEqual([seen[1], seen[1]]);
     },
@@ -192,9 +192,9 @@ describe('A relying party with a secret', () => {
       };
       await respond({ token: unknown });
       const failure = { reason: 'provider_unavailable', detail: 'invalid_client' };
-      await expect(asked.renew(kept, 'alice')).rejects.toMatchObject(failure);
+      await expect(asked.renew(kept, 'alice', async () => {})).rejects.toMatchObject(failure);
       // The way that was right before comes first the next time, too.
-      await expect(asked.renew(kept, 'alice')).rejects.toMatchObject(failure);
+      await expect(asked.renew(kept, 'alice', async () => {})).rejects.toMatchObject(failure);
       expect(seen.map(({ authorization }) => authorization)).toEqual([undefined, BASIC, undefined, BASIC]);
     }
   });
@@ -247,7 +247,7 @@ describe('A relying party that renews with a refresh token', () => {
 
   it('oidcc-client-test-refresh-token: takes the new tokens', async () => {
     await respond({ token: json(tokens(await jwt({ nonce: undefined }), { refresh_token: 's' })) });
-    expect(await client().renew(kept, 'alice')).toMatchObject({
+    expect(await client().renew(kept, 'alice', async () => {})).toMatchObject({
       subject: 'alice',
       tokens: { refreshToken: 's' },
     });
@@ -260,7 +260,7 @@ describe('A relying party that renews with a refresh token', () => {
     'oidcc-client-test-refresh-token-invalid-%s: rejects an ID token with another one',
     async (_name, claims) => {
       await respond({ token: json(tokens(await jwt(claims))) });
-      await expect(client().renew(kept, 'alice')).rejects.toMatchObject(invalid);
+      await expect(client().renew(kept, 'alice', async () => {})).rejects.toMatchObject(invalid);
     },
   );
 });

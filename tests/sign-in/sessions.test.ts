@@ -12,6 +12,7 @@ import { parseScopesMap } from '../../src/sign-in/scopes-map.ts';
 import { rotateSealedSessions } from '../../src/sign-in/sealed-session.ts';
 import { ROOT_TOKEN, startManagement } from '../management/start-management.ts';
 import { ENCRYPTION_KEY } from '../support/gateway.ts';
+import type { TestSettings } from '../support/in-process-gateway.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
 import { startSignIn, type TestSignIn } from './start-sign-in.ts';
@@ -204,27 +205,52 @@ describe('A session', () => {
     expect(await (await gateway.call(browser, '/tollgate/whoami')).json()).toMatchObject({ scopes: SCOPES });
   });
 
-  it('loses at its renewal what a map that was changed since no longer grants', async () => {
-    const browser = await gateway.signIn();
+  /** The management interface of a replica with these settings, five minutes later, and headers of the browser's session. */
+  async function fiveMinutesLater(browser: TestBrowser, settings: TestSettings) {
     const { management, provider, origin } = gateway;
-    const changed = await startManagement({
+    const later = await startManagement({
       records: management.records,
       startMs: management.clock.nowMs() + 5 * MINUTE_MS,
       settings: {
         ...{ oidcIssuer: new URL(provider.issuer), oidcClientId: 'tollgate', publicAdminUrl: origin },
-        ...{ oidcClientSecret: 'the-secret-of-the-client-that-no-log-may-have' },
-        oidcScopesMap: parseScopesMap('{"admins": ["support"]}'),
+        oidcClientSecret: 'the-secret-of-the-client-that-no-log-may-have',
+        ...settings,
       },
     });
+    const headers = { Cookie: browser.cookiesOf(origin), Origin: origin, 'Tollgate-Console': '1' };
+    return { later, headers };
+  }
+
+  it('that is renewed under the new encryption key is found under that alone', async () => {
+    const browser = await gateway.signIn();
+    const [newKey, oldKey] = [Buffer.alloc(32, 6), Buffer.from(ENCRYPTION_KEY, 'base64')];
+    const { sessions } = gateway.management.records;
+    const { later, headers } = await fiveMinutesLater(browser, {
+      ...{ oidcScopesMap: parseScopesMap('{"admins": ["support"]}'), encryptionKeys: [newKey, oldKey] },
+    });
     try {
-      const headers = {
-        ...{ Cookie: browser.cookiesOf(origin), Origin: origin, 'Tollgate-Console': '1' },
-      };
-      const { body } = await changed.bare('get', '/tollgate/whoami').set(headers).expect(200);
-      expect(body.scopes).not.toContain('keys:write');
-      await changed.bare('delete', '/consumer-api-key/x').set(headers).expect(403);
+      await later.bare('get', '/tollgate/whoami').set(headers).expect(200);
+      await rotateSealedSessions(sessions, new SecretVault([newKey, oldKey], systemRandom));
+      const digest = digestOfSecret(headers.Cookie.replace('__Host-tollgate=', ''));
+      const alone = new SecretVault([newKey], systemRandom);
+      expect(await sessions.findByLookup(alone.digestLookups(digest))).toBeDefined();
     } finally {
-      await changed.stop();
+      await later.stop();
+      await rotateSealedSessions(sessions, new SecretVault([oldKey, newKey], systemRandom));
+    }
+  });
+
+  it('loses at its renewal what a map that was changed since no longer grants', async () => {
+    const browser = await gateway.signIn();
+    const { later, headers } = await fiveMinutesLater(browser, {
+      oidcScopesMap: parseScopesMap('{"admins": ["support"]}'),
+    });
+    try {
+      const { body } = await later.bare('get', '/tollgate/whoami').set(headers).expect(200);
+      expect(body.scopes).not.toContain('keys:write');
+      await later.bare('delete', '/consumer-api-key/x').set(headers).expect(403);
+    } finally {
+      await later.stop();
     }
   });
 });

@@ -391,6 +391,25 @@ describe('Sign-in with an identity provider', () => {
 });
 
 describe('Sign-in with a provider that has fewer features', () => {
+  it('keeps the refresh token that it got before the userinfo endpoint was away', async () => {
+    const gateway = await startSignIn({ claimsInUserInfo: true });
+    try {
+      const browser = await gateway.signIn();
+      const { provider, management } = gateway;
+      const whoami = async () => (await gateway.call(browser, '/tollgate/whoami')).status;
+      provider.awayPath = '/me';
+      management.clock.advance(5 * MINUTE_MS);
+      expect(await whoami()).toBe(200);
+      provider.awayPath = undefined;
+      provider.requests.length = 0;
+      management.clock.advance(30_000);
+      expect(await whoami()).toBe(200);
+      expect(provider.requests).toEqual(['POST /token', 'GET /me']);
+    } finally {
+      await gateway.stop();
+    }
+  });
+
   it('reads groups from the userinfo endpoint, and again at the renewal without refresh tokens', async () => {
     const gateway = await startSignIn({ claimsInUserInfo: true, withoutRefreshTokens: true });
     try {

@@ -47,6 +47,8 @@ export class TestProvider {
   #keyId = 'first';
   #provider: Provider | undefined;
   #isDown = false;
+  /** Paths that begin so are away: it closes their connections. */
+  awayPath: string | undefined;
   /** The requests that it got, as method and path. */
   readonly requests: string[] = [];
 
@@ -91,7 +93,8 @@ export class TestProvider {
   }
 
   #serve(...[req, res]: Parameters<ReturnType<Provider['callback']>>): void {
-    if (this.#isDown) {
+    const isAway = this.awayPath !== undefined && req.url?.startsWith(this.awayPath);
+    if (this.#isDown || isAway) {
       req.socket.destroy();
       return;
     }
@@ -134,6 +137,7 @@ export class TestProvider {
           },
           pkce: { required: () => true },
           issueRefreshToken: async () => !withoutRefreshTokens,
+          rotateRefreshToken: true,
           interactions: { url: (_ctx: unknown, { uid }: { readonly uid: string }) => `/interaction/${uid}` },
           findAccount: async (_ctx: unknown, accountId: string) =>
             this.people.has(accountId)

@@ -2,7 +2,13 @@ import type { ExpressionBuilder } from 'kysely';
 import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import type { Grant } from '../../../permissions/principal.ts';
-import type { Renewal, SessionPage, SessionStore, StoredSession } from '../../../sign-in/session-store.ts';
+import type {
+  Renewal,
+  SessionPage,
+  SessionSecrets,
+  SessionStore,
+  StoredSession,
+} from '../../../sign-in/session-store.ts';
 import { auditedSession, type Session, sessionTarget } from '../../../sign-in/signed-in-session.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
 import { isLimitedTo } from '../limited-rows.ts';
@@ -97,10 +103,13 @@ export class PostgresSessionStore implements SessionStore {
       .execute();
   }
 
-  async renew(sessionId: string, { name, email, scopes, onlyTags, sealed }: Renewal): Promise<boolean> {
+  async renew(
+    sessionId: string,
+    { name, email, scopes, onlyTags, lookup, sealed }: Renewal,
+  ): Promise<boolean> {
     const { numUpdatedRows } = await this.#db
       .updateTable('sign_in_sessions')
-      .set({ name, email, scopes, only_tags: onlyTags, sealed })
+      .set({ name, email, scopes, only_tags: onlyTags, lookup, sealed })
       .where('id', '=', sessionId)
       .executeTakeFirst();
     return numUpdatedRows > 0n;
@@ -127,10 +136,7 @@ export class PostgresSessionStore implements SessionStore {
     return rows.map(sessionOfRow);
   }
 
-  async replace(
-    { session, sealed }: StoredSession,
-    by: Pick<StoredSession, 'lookup' | 'sealed'>,
-  ): Promise<boolean> {
+  async replace({ session, sealed }: StoredSession, by: SessionSecrets): Promise<boolean> {
     const { numUpdatedRows } = await this.#db
       .updateTable('sign_in_sessions')
       .set(by)
