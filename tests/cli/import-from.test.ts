@@ -96,6 +96,18 @@ plugins:
 });
 
 describe('tollgate import tyk', () => {
+  it('names a key that is too large to be sent', async () => {
+    const keyOf = (alias: string, note: string) =>
+      JSON.stringify({ key_id: `the-secret-of-the-key-${alias}`, data: { alias, meta_data: { note } } });
+    const path = await file(
+      'large.jsonl',
+      [keyOf('small', 'x'), keyOf('large', 'x'.repeat(1_100_000))].join('\n'),
+    );
+    const { code, report } = await imported('tyk', path);
+    expect([code, report.keys]).toEqual([1, { made: 1, present: 0, notCarried: 1 }]);
+    expect(report.notCarried).toContainEqual({ what: 'key', name: 'large', reason: 'has more than 1 MiB' });
+  });
+
   it('makes keys with the limits of their policies or their own', async () => {
     const policies = join(EXAMPLES, 'tyk-policies.json');
     const { code, report } = await imported('tyk', join(EXAMPLES, 'tyk-keys.jsonl'), '--policies', policies);

@@ -150,6 +150,9 @@ async function importRows(
   const check = knownPlans === undefined ? undefined : dryRun(knownPlans);
   const identity = systemRandom.bytes(16).toString('hex');
   const leftOut: LeftOut[] = [];
+  const names = new Map(
+    rows.map(({ number, content }) => [number, 'key' in content ? content.key.name : '']),
+  );
   let [made, present] = [0, 0];
   for await (const batch of batchesOf(asyncOf(rows), MAX_BATCH_ROWS)) {
     const result = check?.(batch.rows) ?? (await importBatch(client, batch.rows, identity));
@@ -158,6 +161,8 @@ async function importRows(
       if (code === 'secret_taken') present += 1;
       else leftOut.push({ what: 'key', name: content.key.name, reason: `${field ?? ''} ${message}`.trim() });
     }
+    for (const { number, content } of batch.faulty)
+      leftOut.push({ what: 'key', name: names.get(number) ?? '', reason: content.fault.message });
   }
   return { made, present, leftOut };
 }
