@@ -159,13 +159,18 @@ async function expiryPosition(trx: RecordsDatabase, { name }: ExpiryNotice): Pro
 
 /**
  * Removes a page of unsent usage of hours up to one of them, and resolves with it, in order. Rows that usage is being added to are left for
- * later: the lock of the outbox would wait for them.
+ * later: the lock of the outbox would wait for them. The rows are locked by a statement that comes first: what was added to a row just before
+ * its lock is in the second one's snapshot, its customers too.
  */
 async function takeUnsent(trx: RecordsDatabase, lastHour: Date): Promise<readonly UsageRow[]> {
+  const { rows: page } = await sql<Pick<UsageRow, 'hour' | 'key_id'>>`
+    SELECT hour, key_id FROM usage_unsent WHERE hour <= ${lastHour}
+    ORDER BY hour, key_id LIMIT ${EVENTS_AT_ONCE} FOR UPDATE SKIP LOCKED`.execute(trx);
+  if (page.length === 0) return [];
+  const [hours, keyIds] = [page.map(({ hour }) => hour), page.map(({ key_id }) => key_id)];
   const { rows } = await sql<UsageRow>`
     WITH page AS (
-      SELECT hour, key_id FROM usage_unsent WHERE hour <= ${lastHour}
-      ORDER BY hour, key_id LIMIT ${EVENTS_AT_ONCE} FOR UPDATE SKIP LOCKED
+      SELECT * FROM unnest(${hours}::timestamptz[], ${keyIds}::text[]) AS locked (hour, key_id)
     ), taken AS (
       DELETE FROM usage_unsent USING page
       WHERE usage_unsent.hour = page.hour AND usage_unsent.key_id = page.key_id RETURNING usage_unsent.*
