@@ -1,5 +1,4 @@
-import type { AuditTarget } from '../audit/audit-entry.ts';
-import { auditedInstant } from '../audit/audit-entry.ts';
+import { type AuditTarget, auditedInstant } from '../audit/audit-entry.ts';
 import type { Scope } from '../permissions/scopes.ts';
 
 /** The record of an admin token. It never contains the secret. */

@@ -1,5 +1,4 @@
-import type { AuditTarget } from '../audit/audit-entry.ts';
-import { auditedInstant } from '../audit/audit-entry.ts';
+import { type AuditTarget, auditedInstant } from '../audit/audit-entry.ts';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import type { ConsumerKey } from './consumer-key.ts';
 

@@ -3,7 +3,7 @@ import type { SecretVault } from './secret-vault.ts';
 /** Items of one query. */
 const PAGE = 500;
 
-/** Reads at most `limit` items, in an order of theirs, after one of them; undefined: the first ones. */
+/** Reads at most `limit` items after one of them, in an order that stays; undefined: the first ones. */
 type ReadAfter<Item> = (last: Item | undefined, limit: number) => Promise<readonly Item[]>;
 
 /** What is sealed with encryption keys. */

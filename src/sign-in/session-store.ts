@@ -24,7 +24,7 @@ export interface SessionPage {
   readonly nowMs: number;
 }
 
-/** What of a session depends on the encryption key: sealed anew together, so that the rotation of keys finds either both current or neither. */
+/** What of a session depends on the encryption key. Both are always written together: the rotation of keys looks at the seal alone. */
 export type SessionSecrets = Pick<StoredSession, 'lookup' | 'sealed'>;
 
 /** What a renewal has found out. */

@@ -135,6 +135,18 @@ if (helm === undefined) {
       expect(settings?.data).toMatchObject({ A: '100000000', B: '0.25', C: 'true' });
     }, 120_000);
 
+    it.each([0, 3, null])(
+      'asks for as many replicas as the value says: %p',
+      async (replicas) => {
+        const manifests = await renderChart(helm, { args: ['--set', `replicas=${replicas}`] });
+        const deployment = manifests.find(({ kind }) => kind === 'Deployment') as {
+          spec?: { replicas?: number };
+        };
+        expect(deployment.spec?.replicas).toBe(replicas ?? undefined);
+      },
+      120_000,
+    );
+
     it('says which value is wrong', async () => {
       for (const [value, words] of [
         ['settings.REDIS_URL=redis://x', 'REDIS_URL'],
