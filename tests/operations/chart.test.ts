@@ -147,6 +147,28 @@ if (helm === undefined) {
       120_000,
     );
 
+    it('lets the pod of `helm test` run where the others run, and reach the public port when few may', async () => {
+      const from = { namespaceSelector: { matchLabels: { a: 'b' } } };
+      const manifests = await renderChart(helm, {
+        args: [
+          '--set-json',
+          `networkPolicy.publicFrom=${JSON.stringify([from])}`,
+          '--set',
+          'podLabels.team=edge,nodeSelector.pool=edge,tolerations[0].key=edge',
+        ],
+      });
+      const named = (name: string) => manifests.find(({ metadata }) => metadata.name === name);
+      const pod = named('tollgate-test');
+      expect(pod?.metadata.labels).toMatchObject({ team: 'edge' });
+      expect(pod?.spec).toMatchObject({ nodeSelector: { pool: 'edge' }, tolerations: [{ key: 'edge' }] });
+      const policy = named('tollgate-ingress')?.spec as
+        | { ingress: { from: { podSelector?: { matchLabels: object } }[] }[] }
+        | undefined;
+      const allowed = policy?.ingress[0]?.from;
+      expect(allowed).toEqual([from, { podSelector: { matchLabels: expect.anything() } }]);
+      expect(pod?.metadata.labels).toMatchObject(allowed?.[1]?.podSelector?.matchLabels ?? {});
+    }, 120_000);
+
     it('says which value is wrong', async () => {
       for (const [value, words] of [
         ['settings.REDIS_URL=redis://x', 'REDIS_URL'],
