@@ -120,7 +120,8 @@ describe('tollgate config apply', () => {
     const refused = await runOnTerminal(words, { environment, input: 'n\n' });
     expect(refused.code).toBe(1);
     expect(refused.stdout).toContain('create plan d-gold');
-    const agreed = await runOnTerminal(words, { environment, input: 'y\n', columns: 200 });
+    // A secret is shown only this once: a narrow terminal does not cut it off.
+    const agreed = await runOnTerminal(words, { environment, input: 'y\n', columns: 40 });
     expect(agreed.code).toBe(0);
     expect(agreed.stdout).toMatch(/tg_[0-9A-Za-z]{36}/);
   });

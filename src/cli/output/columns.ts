@@ -7,6 +7,8 @@ export interface Listing<T> {
   readonly columns: readonly Column<T>[];
   /** What `-o id` prints. */
   readonly idOf: (item: T) => string;
+  /** Whether a table is wider than the terminal rather than cut off: it has what can't be shown again. */
+  readonly isWhole?: true;
 }
 
 export interface Column<T> {

@@ -84,7 +84,8 @@ export class Output {
     }
     if (this.format === 'table') {
       const rows = items.map((item) => listing.columns.map(({ toCell }): Cell => toCell(item)));
-      for (const line of tableLines(listing.columns.map(headingOf), rows, this.#table)) this.#line(line);
+      const options = listing.isWhole ? { ...this.#table, width: undefined } : this.#table;
+      for (const line of tableLines(listing.columns.map(headingOf), rows, options)) this.#line(line);
       return;
     }
     this.#csvHeader(listing);

@@ -72,6 +72,7 @@ const SECRETS: Listing<NewSecret> = {
     { name: 'secret', toCell: ({ secret }) => secret },
   ],
   idOf,
+  isWhole: true,
 };
 
 function idOf(secret: NewSecret): string {
