@@ -244,6 +244,44 @@ describe('tollgate import csv', () => {
   });
 });
 
+describe('a row of tollgate import csv', () => {
+  const secretOf = (name: string) => `secret-of-the-table-${name}`;
+
+  it.each([
+    ['t', true],
+    ['Yes', true],
+    ['', true],
+    ['f', false],
+    ['n', false],
+    ['OFF', false],
+  ])('with %j as enabled makes a key that is enabled: %j', async (word, enabled) => {
+    const name = `word-${word}`;
+    const path = await file('words.csv', `name,secret,enabled\n${name},${secretOf(name)},${word}\n`);
+    expect(await imported('csv', path)).toMatchObject({ code: 0, report: { keys: { made: 1 } } });
+    expect(await stage.tollgate.json('keys', 'show', name)).toMatchObject({ enabled });
+  });
+
+  it('with another word as enabled, or another number of cells, is named and makes no key', async () => {
+    const secret = secretOf('shifted');
+    const rows = ['secret,name,enabled', `${secret},gone,revoked`, `Acme, Inc.,${secret},true`, secret];
+    const path = await file('odd.csv', `${rows.join('\n')}\n`);
+    for (const options of [['--dry-run'], ['--short-keys']]) {
+      const { code, report, stderr } = await imported('csv', path, ...options);
+      expect([code, report.keys.made]).toEqual([1, 0]);
+      expect(report.notCarried).toEqual([
+        {
+          what: 'key',
+          name: 'gone',
+          reason: expect.stringContaining('row 2 has another word under enabled'),
+        },
+        { what: 'key', name: 'row 3', reason: 'has 4 cells where the first row has 3' },
+        { what: 'key', name: 'row 4', reason: 'has 1 cells where the first row has 3' },
+      ]);
+      expect(JSON.stringify(report) + stderr).not.toContain(secret);
+    }
+  });
+});
+
 describe('tollgate import', () => {
   it('ends with 64 for a file of another kind, and shows none of its secrets', async () => {
     const secret = 'secret-that-must-not-be-shown';

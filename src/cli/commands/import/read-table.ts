@@ -16,7 +16,11 @@ const COLUMNS = {
 } as const;
 type Column = keyof typeof COLUMNS;
 
-const NO: readonly string[] = ['false', 'no', '0', 'inactive', 'disabled'];
+/** The words of `enabled`, among them those of Postgres. An empty cell is the default: enabled. */
+const ENABLED: ReadonlyMap<string, boolean> = new Map([
+  ...['', 'true', 't', 'yes', 'y', 'on', '1', 'active', 'enabled'].map((word) => [word, true] as const),
+  ...['false', 'f', 'no', 'n', 'off', '0', 'inactive', 'disabled'].map((word) => [word, false] as const),
+]);
 
 /** The keys of CSV whose first row names the columns. Columns that it does not know are left out, and named. */
 export function readTable(text: string): ForeignKeys {
@@ -32,11 +36,18 @@ export function readTable(text: string): ForeignKeys {
     .filter((_, index) => !known.includes(index))
     .map((name) => ({ what: 'column', name: name.slice(0, 32), reason: 'has no counterpart' }));
   const keys = rows.flatMap((cells, index) => {
+    const row = `row ${index + 2}`;
     const cell = (column: Column): string => cells[places[column] ?? -1]?.trim() ?? '';
+    // The row's cells may be in wrong columns, and its name a secret.
+    if (cells.length !== header.length) {
+      const reason = `has ${cells.length} cells where the first row has ${header.length}`;
+      leftOut.push({ what: 'key', name: row, reason });
+      return [];
+    }
     const key = keyOf(cell);
-    if (key === undefined)
-      leftOut.push({ what: 'key', name: cell('name'), reason: `row ${index + 2} has no secret` });
-    return key ?? [];
+    if (typeof key !== 'string') return key;
+    leftOut.push({ what: 'key', name: cell('name'), reason: `${row} ${key}` });
+    return [];
   });
   return { keys, leftOut };
 }
@@ -64,11 +75,14 @@ function placesOf(header: readonly string[]): Partial<Record<Column, number>> {
   return Object.fromEntries(found);
 }
 
-function keyOf(cell: (column: Column) => string): ForeignKey | undefined {
+/** A text says what is wrong with the row. */
+function keyOf(cell: (column: Column) => string): ForeignKey | string {
   const [secret, sha256, limit, expiresAt, externalId] = (
     ['secret', 'sha256', 'limit', 'expiresAt', 'externalId'] as const
   ).map(cell);
-  if (!secret && !sha256) return undefined;
+  if (!secret && !sha256) return 'has no secret';
+  const enabled = ENABLED.get(cell('enabled').toLowerCase());
+  if (enabled === undefined) return 'has another word under enabled than true, false or those of the guide';
   return {
     name: cell('name'),
     secret: secret ? { text: secret } : { sha256: sha256 ?? '' },
@@ -76,7 +90,7 @@ function keyOf(cell: (column: Column) => string): ForeignKey | undefined {
     tags: cell('tags')
       .split(/[\s,;]+/)
       .filter((tag) => tag !== ''),
-    enabled: !NO.includes(cell('enabled').toLowerCase()),
+    enabled,
     // A date is the end of its last day before: its first instant.
     ...(expiresAt && {
       expiresAt: /^\d{4}-\d\d-\d\d$/.test(expiresAt) ? `${expiresAt}T00:00:00Z` : expiresAt,
