@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -94,6 +94,16 @@ describe('tollgate login --sso at a provider with device authorization', () => {
     expect((await tollgate('logout', '--name', 'one')).code).toBe(4);
   });
 
+  it('removes a context whose gateway is gone, and says that its session goes on', async () => {
+    await login(gateway.origin, signInAs('alice'), '--name', 'gone');
+    const kept = JSON.parse(await readFile(file, 'utf8'));
+    kept.contexts.gone.url = 'http://127.0.0.1:1';
+    await writeFile(file, JSON.stringify(kept));
+    const { code, stderr } = await tollgate('logout', '--name', 'gone');
+    expect([code, stderr]).toEqual([75, expect.stringContaining('Its session was not ended')]);
+    expect(await readFile(file, 'utf8')).not.toMatch(SECRET);
+  });
+
   it('says so when the session has ended', async () => {
     const { origin, management } = gateway;
     await login(origin, signInAs('alice'));
@@ -132,6 +142,8 @@ describe('tollgate login --sso at another provider', () => {
       expect((await fetch(new URL('/callback', url))).status).toBe(404);
       expect((await fetch(url, { method: 'POST' })).status).toBe(404);
       expect((await fetch(url.replace('127.0.0.1', 'localhost'))).status).toBe(404);
+      // No address that a URL can have a path of.
+      expect((await fetch(`${new URL(url).origin}//`)).status).toBe(404);
       const response = await fetch(url);
       expect([response.status, response.headers.get('Referrer-Policy')]).toEqual([200, 'no-referrer']);
       expect(await response.text()).toContain('You can close this page');

@@ -46,8 +46,8 @@ function queryOf(
   authority: string,
 ): URLSearchParams | undefined {
   if (method !== 'GET' || headers.host !== authority) return undefined;
-  const { pathname, searchParams } = new URL(url, `http://${authority}`);
-  return pathname === PATH ? searchParams : undefined;
+  const target = URL.parse(url, `http://${authority}`);
+  return target?.pathname === PATH ? target.searchParams : undefined;
 }
 
 function respond(res: ServerResponse, isExpected: boolean): void {

@@ -9,6 +9,9 @@ import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
 import type { Terminal } from '../terminal.ts';
 
+/** How long a gateway has to end a session, in milliseconds. */
+const END_MS = 5_000;
+
 interface LoginOptions {
   readonly name: string;
   readonly tokenFile?: string;
@@ -76,16 +79,23 @@ export const declareLogout: Declare = (command, terminal) =>
           `There is no context ${name}: tollgate context list shows those that are.`,
         );
       const { [name]: removed, ...others } = contexts;
-      if (removed !== undefined) await endSession(removed);
+      const [end] = await Promise.allSettled([removed && endSession(removed)]);
+      // Also where the gateway is gone: the secret must not stay in the file because of that.
       writeContexts(file, { current: current === name ? undefined : current, contexts: others });
       terminal.stderr.write(`Context ${name} is removed.\n`);
+      if (end.status === 'fulfilled') return;
+      terminal.stderr.write('Its session was not ended: without its secret, it goes on until it expires.\n');
+      throw end.reason;
     });
 
 /** Ends the session that a context holds, if it holds one. One that has ended before is no fault. */
 async function endSession({ url, token }: Context): Promise<void> {
   if (!token.startsWith('tgs_')) return;
   const params = { path: { sessionId: 'current' } };
-  const call = createManagementClient({ url, token }).DELETE('/tollgate/session/{sessionId}', { params });
+  const call = createManagementClient({ url, token }).DELETE('/tollgate/session/{sessionId}', {
+    params,
+    signal: AbortSignal.timeout(END_MS),
+  });
   const { response, error } = await call;
   if (!response.ok && response.status !== 401 && response.status !== 404)
     throw new ManagementFault(response, error);
