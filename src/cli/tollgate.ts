@@ -12,8 +12,7 @@ const terminal: Terminal = {
 };
 process.stdout.on('error', (error) => {
   const code = systemCodeOf(error);
-  // A reader that closes the pipe early, like `head`, is not a fault.
-  if (code === 'EPIPE') process.exit(0);
+  if (code === 'EPIPE') process.exit(EXIT_CODES.outputClosed);
   process.stderr.write(`Standard output can not be written (${code}).\n`);
   process.exit(EXIT_CODES.fault);
 });
