@@ -102,7 +102,11 @@ function countInRedis(
     },
     firstAttempt: redis.firstAttempt,
     component: { name: 'redis', check: () => checkRedis(redis) },
-    close: () => redis.close(),
+    close: async () => {
+      const units = await guarded.restorer.stop(guarded.failureMode.sharedNowMs);
+      if (units > 0) log.warn({ units }, 'what was allowed without Redis could not be added to its counts');
+      await redis.close();
+    },
   };
 }
 

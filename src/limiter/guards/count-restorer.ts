@@ -66,7 +66,10 @@ export class CountRestorer {
   #uncounted = new Map<string, Uncounted>();
   /** Units that may have been added already. */
   #uncertain: Sent[] = [];
+  /** Units that are being given back, by the name of their window. */
+  readonly #sending = new Map<string, number>();
   #givenBack = 0;
+  #giving: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
 
   constructor(options: CountRestorerOptions) {
@@ -83,6 +86,15 @@ export class CountRestorer {
     return this.#uncounted.size + this.#uncertain.length;
   }
 
+  /** Units of an open window that the shared counter lacks, as far as that is certain. */
+  unitsOf({ keyId, customerId: whose }: LimitSubject, limit: Limit, nowMs: number): number {
+    if (this.#uncounted.size === 0 && this.#sending.size === 0) return 0;
+    const name = nameOf({ keyId, limit, customerId: limit.per === 'customer' ? whose : '' });
+    const noted = this.#uncounted.get(name);
+    const waiting = noted !== undefined && noted.resetAtMs > nowMs ? noted.units : 0;
+    return waiting + (this.#sending.get(name) ?? 0);
+  }
+
   /** Notes the cost of an allowed request for each local window that counted it. */
   note(subject: LimitSubject, { windows }: CountedDecision): void {
     if (subject.cost === 0) return;
@@ -95,8 +107,8 @@ export class CountRestorer {
   }
 
   #add(added: Uncounted): void {
-    const { keyId, limit, customerId, resetAtMs, units } = added;
-    const name = `${keyId} ${limit.windowName} ${customerId}`;
+    const { resetAtMs, units } = added;
+    const name = nameOf(added);
     const noted = this.#uncounted.get(name);
     if (noted?.resetAtMs === resetAtMs) {
       noted.units += units;
@@ -111,14 +123,38 @@ export class CountRestorer {
   /** Gives back the noted units, if any. Call it when the store responds, with the store's time. Never rejects. */
   async giveBack(nowMs: number): Promise<void> {
     // Every shared decision calls this; after a failed attempt only the timer starts the next one.
-    if (this.size === 0 || this.#retry !== undefined) return;
+    if (this.#giving === undefined && this.#retry === undefined && this.size > 0) {
+      this.#giving = this.#giveAll(nowMs).finally(() => {
+        this.#giving = undefined;
+        this.#sending.clear();
+        if (this.size > 0) this.#retryAfter(nowMs);
+      });
+    }
+    await this.#giving;
+  }
+
+  /** Gives back the units that are left, without a further attempt. Resolves with the number of those that could not be. Never rejects. */
+  async stop(nowMs: number): Promise<number> {
+    await this.#giving;
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    await this.giveBack(nowMs);
+    clearTimeout(this.#retry);
+    const left = [...this.#uncounted.values(), ...this.#uncertain.map(({ uncounted }) => uncounted)];
+    return left.reduce((sum, { units }) => sum + units, 0);
+  }
+
+  async #giveAll(nowMs: number): Promise<void> {
     const sent = this.#takeOpen(nowMs);
+    for (const { uncounted } of sent) {
+      const name = nameOf(uncounted);
+      this.#sending.set(name, (this.#sending.get(name) ?? 0) + uncounted.units);
+    }
     for (let start = 0; start < sent.length; start += CHUNK_SIZE) {
       const chunk = sent.slice(start, start + CHUNK_SIZE);
       const areAdded = await Promise.all(chunk.map((one) => this.#restore(one, nowMs)));
       if (areAdded.every(Boolean)) continue;
       for (const one of sent.slice(start + CHUNK_SIZE)) this.#keep(one);
-      this.#retryAfter(nowMs);
       return;
     }
   }
@@ -164,4 +200,8 @@ export class CountRestorer {
       void this.giveBack(nowMs + clock.monotonicMs() - failedAt);
     }, RETRY_MS).unref();
   }
+}
+
+function nameOf({ keyId, limit, customerId }: Omit<UncountedUnits, 'units'>): string {
+  return `${keyId} ${limit.windowName} ${customerId}`;
 }

@@ -15,9 +15,12 @@ interface Window {
   remaining: number;
   /** By the shared clock. Milliseconds since 1970. */
   resetAtMs: number;
-  /** Units allowed here since the last shared decision. */
+  /** Units allowed here that the last shared decision did not count. */
   usedAlone: number;
 }
+
+/** Units of a window that were allowed here and that the shared count lacks at a time by the shared clock. */
+export type UncountedUnitsOf = (subject: LimitSubject, limit: Limit, nowMs: number) => number;
 
 /** A window for a request that is decided without the shared count. */
 interface MetWindow {
@@ -36,6 +39,7 @@ interface MetWindow {
  */
 export class DegradedWindows {
   readonly #clock: Clock;
+  readonly #uncountedUnits: UncountedUnitsOf;
   /** By key id. A key has few windows. */
   readonly #ofKeys = new Map<string, Window[]>();
   /** By key id and window name. */
@@ -44,8 +48,16 @@ export class DegradedWindows {
   #sharedAheadMs: number | undefined = undefined;
   #heardAtMs = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, uncountedUnits: UncountedUnitsOf = () => 0) {
     this.#clock = clock;
+    this.#uncountedUnits = uncountedUnits;
+  }
+
+  /** The time by the shared clock, as far as it is known. Milliseconds since 1970. */
+  get nowMs(): number {
+    return this.#sharedAheadMs === undefined
+      ? this.#clock.nowMs()
+      : Math.floor(this.#sharedAheadMs + this.#clock.monotonicMs());
   }
 
   /** Stores the result of a shared decision. Called with each request. */
@@ -60,13 +72,14 @@ export class DegradedWindows {
       window.limit = decided.quota;
       window.remaining = remainingIn(decided);
       window.resetAtMs = decided.resetAtMs;
-      window.usedAlone = 0;
+      // What is not given back yet is not in the shared count: otherwise each short return of the store would open a new share.
+      window.usedAlone = this.#uncountedUnits(subject, decided.limit, nowMs);
     }
   }
 
   /** Decides for one of `replicas` replicas, and counts the request when it is allowed. At least one limit must apply. */
   decide(subject: LimitSubject, replicas: number): CountedDecision {
-    const nowMs = this.#nowMs();
+    const nowMs = this.nowMs;
     const at = { nowMs, replicas };
     const met = subject.limits.map((limit) => this.#meet(subject, limit, at));
     const isLimited = met.some(({ limit, isExceeded }) => isExceeded && limit.mode === 'enforce');
@@ -129,16 +142,10 @@ export class DegradedWindows {
       this.#ofKeys.set(keyId, [window]);
     } else {
       // Ended windows of an earlier plan are removed.
-      const nowMs = this.#nowMs();
+      const nowMs = this.nowMs;
       this.#ofKeys.set(keyId, [...windows.filter(({ resetAtMs }) => resetAtMs > nowMs), window]);
     }
     return window;
-  }
-
-  #nowMs(): number {
-    return this.#sharedAheadMs === undefined
-      ? this.#clock.nowMs()
-      : Math.floor(this.#sharedAheadMs + this.#clock.monotonicMs());
   }
 }
 

@@ -4,7 +4,7 @@ import { NotCounted } from '../not-counted.ts';
 import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 import type { ChangeFeed } from '../record-versions.ts';
 import { CountRestorer, type RestorableCounters } from './count-restorer.ts';
-import { DegradedWindows } from './degraded-windows.ts';
+import { DegradedWindows, type UncountedUnitsOf } from './degraded-windows.ts';
 import { RejectionCache } from './rejection-cache.ts';
 
 /**
@@ -30,6 +30,8 @@ export interface FailureModeOptions {
   readonly liveReplicas: () => number;
   /** Called for each request that was allowed locally and is certainly not in the shared counters. */
   readonly onUncounted?: (subject: LimitSubject, decision: CountedDecision) => void;
+  /** What of that is still not in the shared counters; nothing where it is missing. */
+  readonly uncountedUnits?: UncountedUnitsOf;
   /** Called after each `allowed` or `limited` decision of the inner limiter: the store responds. `nowMs` is the store's time. */
   readonly onShared?: (nowMs: number) => void;
 }
@@ -55,7 +57,12 @@ export class FailureModeLimiter implements RateLimiter {
   constructor(inner: RateLimiter, options: FailureModeOptions) {
     this.#inner = inner;
     this.#options = options;
-    this.#windows = new DegradedWindows(options.clock);
+    this.#windows = new DegradedWindows(options.clock, options.uncountedUnits);
+  }
+
+  /** The time by the store's clock, as far as it is known. Milliseconds since 1970. */
+  get sharedNowMs(): number {
+    return this.#windows.nowMs;
   }
 
   /** Whether the last decision was made without the inner limiter, in every mode, and less than a minute ago. */
@@ -276,6 +283,7 @@ export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): Gu
     clock,
     liveReplicas,
     onUncounted: (subject, decision) => restorer.note(subject, decision),
+    uncountedUnits: (subject, limit, nowMs) => restorer.unitsOf(subject, limit, nowMs),
     onShared: (nowMs) => {
       if (restorer.size > 0) void restorer.giveBack(nowMs);
     },

@@ -5,6 +5,7 @@ import {
   CircuitOpen,
   type FailureMode,
   FailureModeLimiter,
+  guardRateLimiter,
 } from '../../../src/limiter/guards/guarded-rate-limiter.ts';
 import { NotCounted } from '../../../src/limiter/not-counted.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../../../src/limiter/rate-limiter.ts';
@@ -327,10 +328,81 @@ describe('the restorer of counts', () => {
     expect(restored).toMatchObject([{ keyId: 'key', units: 2 }]);
   });
 
+  it('gives back what is left at the stop, without a pause, and says how much that failed for', async () => {
+    let isAway = true;
+    const { restored, note, restorer } = setUpRestorer(async () => {
+      if (isAway) throw new NotCounted('read-only');
+    });
+    note('key');
+    note('key');
+    await restorer.giveBack(1600);
+    expect(await restorer.stop(1600)).toBe(2);
+    isAway = false;
+    restored.length = 0;
+    const giving = restorer.stop(1600);
+    expect(await giving).toBe(0);
+    expect(restored).toMatchObject([{ keyId: 'key', units: 2 }]);
+    expect(restorer.size).toBe(0);
+  });
+
   it('remembers at most 10 000 windows', () => {
     const { note, restorer } = setUpRestorer();
     for (let key = 0; key <= 10_000; key += 1) note(`${key}`);
     note('0');
     expect(restorer.size).toBe(10_000);
+  });
+});
+
+describe('the guards in an outage that returns', () => {
+  /** Redis decides only while `isThere`, and never takes back what was allowed without it. */
+  function setUpGuards(restore: () => Promise<void>) {
+    const clock = new ManualClock(Date.UTC(2026, 0));
+    const redis = { isThere: false, used: 0 };
+    const decide = (_subject: LimitSubject, decided: (decision: Decision) => void) => {
+      if (!redis.isThere) return decided({ kind: 'unavailable', cause: new NotCounted('away') });
+      redis.used += 1;
+      const nowMs = clock.nowMs();
+      decided(counted('allowed', { used: redis.used, nowMs, resetAtMs: nowMs + 1_800_000, degraded: false }));
+    };
+    const { failureMode } = guardRateLimiter(
+      { decide },
+      {
+        clock,
+        random: systemRandom,
+        changes: { onChange: () => {}, onReset: () => {} },
+        mode: 'local',
+        liveReplicas: () => 1,
+        counters: { restore },
+      },
+    );
+    const key = subject('key', { fresh: false, quota: quota(10, 'hour') });
+    const allowed = (requests: number): number => {
+      let count = 0;
+      for (let each = 0; each < requests; each++)
+        failureMode.decide(key, ({ kind }) => {
+          if (kind === 'allowed') count += 1;
+        });
+      return count;
+    };
+    /** Past each pause of the circuit breaker. */
+    const set = (isThere: boolean): void => {
+      redis.isThere = isThere;
+      clock.advance(10_000);
+    };
+    return { allowed, set };
+  }
+
+  it.each([
+    ['waits to be', () => Promise.reject(new NotCounted('not connected'))],
+    ['is being', () => Promise.withResolvers<void>().promise],
+  ])('allow no second share where the first one %s given back', async (_, restore) => {
+    const { allowed, set } = setUpGuards(restore);
+    expect(allowed(15)).toBe(10);
+    for (let outage = 0; outage < 3; outage++) {
+      set(true);
+      expect(allowed(1)).toBe(1);
+      set(false);
+      expect(allowed(15)).toBe(0);
+    }
   });
 });
