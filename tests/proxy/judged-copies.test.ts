@@ -3,6 +3,7 @@ import { InvalidApiKey, KeyDisabled, StoreUnavailable, TollgateError } from '../
 import { KeyEntry } from '../../src/keys/cache/key-entry.ts';
 import type { Exchange } from '../../src/proxy/exchange.ts';
 import { type AuthenticateOptions, authenticate, CurrentKey } from '../../src/proxy/steps/authenticate.ts';
+import { type LimitOptions, limit } from '../../src/proxy/steps/limit.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const SNAPSHOT = {
@@ -131,5 +132,31 @@ describe('authentication', () => {
     const reloaded = new StoreUnavailable('postgres', undefined);
     const unread = play({ cached: disabled, reloaded, decisions: ['stale'] });
     expect(unread).toEqual([again, 'store_unavailable']);
+  });
+});
+
+describe('the limits', () => {
+  it('count a request as one unit when a stale copy had costs and the copy in its place has no plan', () => {
+    const limits = {
+      hasPatterns: false,
+      hasCustomerLimits: false,
+      hasReportedCosts: true,
+      limitsFor: () => [],
+    };
+    const exchange = {
+      ...{ req: { headers: {} }, head: { path: '/' }, reloads: 0, startedAtMs: 0, units: 1 },
+      next: () => {},
+      entry: copyOf({ plan: { id: 'costly', limits } as never }),
+      costIn: () => ({ units: 50, isReported: true }),
+    } as unknown as Exchange;
+    const kinds = ['stale', 'unlimited'];
+    const options = {
+      keys: { reload: (_: KeyEntry, read: (error: null, entry: KeyEntry) => void) => read(null, copyOf()) },
+      limiter: { decide: (_: unknown, decided: (one: object) => void) => decided({ kind: kinds.shift() }) },
+      crossOrigin: { followSetting: () => {} },
+      ...{ clock: new ManualClock(0), backendTimeoutMs: 1000 },
+    } as unknown as LimitOptions;
+    limit(options)(exchange);
+    expect(exchange).toMatchObject({ decision: { kind: 'unlimited' }, units: 1, reserved: undefined });
   });
 });

@@ -152,7 +152,12 @@ function subjectOfPlan(
   { customerIdHeader, pathCase }: LimitOptions,
 ): LimitSubject {
   const { req, head, isFresh } = exchange;
-  if (plan === null) return { keyId, version, fresh: isFresh, ...WITHOUT_LIMITS };
+  if (plan === null) {
+    // The copy before this one may have had a plan with costs.
+    exchange.units = 1;
+    exchange.reserved = undefined;
+    return { keyId, version, fresh: isFresh, ...WITHOUT_LIMITS };
+  }
   const { limits } = plan;
   const method = req.method ?? '';
   const others = limits.hasPatterns ? exchange.otherReadings(pathCase) : NONE;
