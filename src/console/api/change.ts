@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
+import { ManagementFault } from '../../client/management-fault.ts';
 import { toast } from '../components/states/toast.tsx';
 import { useApi } from './api-context.tsx';
 import { type FaultKind, faultKind } from './fault-kind.ts';
@@ -18,18 +19,22 @@ export interface Change<Input, Result> {
 
 /**
  * A change through the management interface. `call` gets a client, the input and an `Idempotency-Key`, for `params.header` of POSTs. The
- * key stays the same as long as the input does. During a change another `submit` is ignored. After it, all shown data is read again.
+ * key stays the same as long as the input does, until the gateway rejects the change. During a change another `submit` is ignored. After it,
+ * all shown data is read again.
  */
 export function useChange<Input, Result>(
   call: (client: ManagementClient, input: Input, idempotencyKey: string) => ReturnType<Call<Result>>,
 ): Change<Input, Result> {
   const { client } = useApi();
   const queries = useQueryClient();
-  const keyFor = useIdempotencyKey();
+  const idempotencyKey = useIdempotencyKey();
   const isRunning = useRef(false);
   const mutation = useMutation({
-    mutationFn: (input: Input) => bodyOf(announcingDelay(call(client, input, keyFor(input)))),
+    mutationFn: (input: Input) => bodyOf(announcingDelay(call(client, input, idempotencyKey.of(input)))),
     onSuccess: () => void queries.invalidateQueries(),
+    onError: (error) => {
+      if (isKeptRejection(error)) idempotencyKey.forget();
+    },
   });
   return {
     submit: async (input) => {
@@ -64,17 +69,34 @@ async function announcingDelay<Result extends { readonly response: Response }>(
 }
 
 /**
- * Returns the `Idempotency-Key` for a body. While the form is open the same body gets the same key, so that a double click, or a retry
- * after a lost response, performs the change once. A changed body gets a new key.
+ * The `Idempotency-Key` of a body. While the form is open the same body gets the same key, so that a double click, or a retry after a lost
+ * response, performs the change once. A changed body gets a new key, and so does any body after `forget`.
  */
-function useIdempotencyKey(): (body: unknown) => string {
+function useIdempotencyKey() {
   const sent = useRef({ body: '', key: '' });
-  return (body) => {
-    const text = JSON.stringify(body);
-    if (sent.current.key === '' || sent.current.body !== text)
-      sent.current = { body: text, key: randomKey() };
-    return sent.current.key;
+  return {
+    of: (body: unknown): string => {
+      const text = JSON.stringify(body);
+      if (sent.current.key === '' || sent.current.body !== text)
+        sent.current = { body: text, key: randomKey() };
+      return sent.current.key;
+    },
+    forget: () => {
+      sent.current = { body: '', key: '' };
+    },
   };
+}
+
+/**
+ * Whether the gateway would repeat the rejection to the same `Idempotency-Key`, also when its cause has gone. After other failures an
+ * earlier attempt may have been performed: a retry with a new key would perform it twice.
+ */
+function isKeptRejection(error: unknown): boolean {
+  if (!(error instanceof ManagementFault)) return false;
+  // Without a code, a proxy has responded.
+  if (error.code === '' || error.code === 'idempotency_in_progress') return false;
+  const kind = faultKind(error);
+  return kind === 'rejected' || kind === 'not-found';
 }
 
 /** Browsers have `crypto.randomUUID` only in secure contexts: not for plain HTTP from another host. */

@@ -82,6 +82,29 @@ describe('a form of the console', () => {
     expect(third).not.toBe(first);
   });
 
+  it.each([
+    [404, 'key_not_found', 'a new'],
+    [409, 'secret_taken', 'a new'],
+    [409, 'idempotency_in_progress', 'the same'],
+    // The gateway rejects these before it looks for the response to an earlier attempt, which may have been performed.
+    [403, 'missing_scope', 'the same'],
+    [429, 'too_many_requests', 'the same'],
+    // Of something else than the gateway.
+    [404, undefined, 'the same'],
+  ])('retries after %i %s with %s Idempotency-Key', async (status, code, which) => {
+    gateway.reply(status, { error: 'No.', code });
+    show();
+    const user = userEvent.setup();
+    await user.type(screen.getByLabelText('Name'), 'mobile');
+    await user.click(screen.getByText('Create'));
+    await screen.findByText(/^done 0, (?!no error)/);
+    gateway.reply(201, { id: 'key_1' });
+    await user.click(screen.getByText('Create'));
+    await screen.findByText('done 1, no error');
+    const [first, second] = keysSent();
+    expect(second === first ? 'the same' : 'a new').toBe(which);
+  });
+
   it('shows the error beside its field, and loses nothing that was typed', async () => {
     gateway.reply(400, {
       error: 'The body is not valid.',
