@@ -7,6 +7,7 @@ import { LiveState } from '../../components/states/live-state.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { Skeleton } from '../../components/states/skeleton.tsx';
 import { toast } from '../../components/states/toast.tsx';
+import { now } from '../../format/now.ts';
 import type { AdminToken } from './shown-token.ts';
 import { changesOf, draftOf } from './token-draft.ts';
 import { TokenForm } from './token-form.tsx';
@@ -19,22 +20,26 @@ interface EditTokenProps {
 /** Changes a token. Its new scopes apply from its next request on. */
 export function EditToken({ token, onClose }: EditTokenProps) {
   const path = { adminTokenId: token.adminTokenId };
-  // Not polled: saving finds changes by others.
+  // Not polled: saving finds changes by others. Each opening reads the token anew: the cached version of an earlier one may be outdated.
+  const [openedAt] = useState(now);
   const current = useLive(
-    ['tokens', token.adminTokenId],
+    ['tokens', token.adminTokenId, openedAt],
     (client, signal) => client.GET('/tollgate/admin-token/{adminTokenId}', { params: { path }, signal }),
     { scope: 'tokens:write', pollMs: false },
   );
   return (
     <Dialog open wide title={`Edit the token “${token.name}”`} onClose={onClose}>
       <LiveState live={current} what="the token" skeleton={<Skeleton />}>
-        {(read) => <EditForm key={current.etag} token={read} etag={current.etag} onClose={onClose} />}
+        {(read) => <EditForm token={read} etag={current.etag} onClose={onClose} />}
       </LiveState>
     </Dialog>
   );
 }
 
-function EditForm({ token, etag, onClose }: EditTokenProps & { readonly etag: string | undefined }) {
+/** Edits the first version that it gets: the data of the dialog is read again when the tab comes into view. */
+function EditForm(props: EditTokenProps & { readonly etag: string | undefined }) {
+  const { onClose } = props;
+  const [{ token, etag }] = useState(props);
   const [draft, setDraft] = useState(() => draftOf(token));
   const save = useChange((client, body: ReturnType<typeof changesOf>) =>
     client.PATCH('/tollgate/admin-token/{adminTokenId}', {

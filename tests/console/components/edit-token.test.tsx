@@ -1,0 +1,76 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { useQueryClient } from '@tanstack/react-query';
+import { cleanup, render, screen } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import { useState } from 'react';
+import { EditToken } from '../../../src/console/pages/tokens/edit-token.tsx';
+import type { AdminToken } from '../../../src/console/pages/tokens/shown-token.ts';
+import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+
+const TOKEN: AdminToken = {
+  ...{ adminTokenId: 'admin_2', name: 'Deployment', secretHint: 'tga_…1234', scopes: ['keys:read'] },
+  ...{ onlyTags: [], allowedIps: null, expiresAt: null, lastUsedAt: null, rotation: null },
+  createdAt: '2026-01-01T00:00:00Z',
+  lastUpdated: '2026-01-01T00:00:00Z',
+};
+const gateway = new ScriptedGateway();
+const user = userEvent.setup();
+beforeAll(() => gateway.start());
+afterAll(() => gateway.stop());
+beforeEach(() => {
+  gateway.requests.length = 0;
+  gateway.reply(200, TOKEN, { etag: '"1"' });
+  render(
+    <SignedIn url={gateway.url} scopes={['tokens:write', 'keys:read']}>
+      <Stage />
+    </SignedIn>,
+  );
+});
+afterEach(cleanup);
+
+/** A page with the dialog, and all that makes the console read its data again. */
+function Stage() {
+  const queries = useQueryClient();
+  const [isOpen, setOpen] = useState(false);
+  const [reads, setReads] = useState(0);
+  return (
+    <>
+      <button type="button" onClick={() => setOpen(true)}>
+        Open
+      </button>
+      <button type="button" onClick={() => queries.invalidateQueries().then(() => setReads(reads + 1))}>
+        Read again
+      </button>
+      <p>read again {reads}</p>
+      {isOpen && <EditToken token={TOKEN} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+const nameField = () => screen.findByRole<HTMLInputElement>('textbox', { name: 'Name' });
+const changes = () => gateway.requests.filter(({ method }) => method === 'PATCH');
+
+it('the form of a token keeps what was typed while another administrator changes it', async () => {
+  await user.click(screen.getByText('Open'));
+  await user.type(await nameField(), ' of Alice');
+  gateway.reply(200, { ...TOKEN, name: 'Renamed' }, { etag: '"2"' });
+  await user.click(screen.getByText('Read again'));
+  await screen.findByText('read again 1');
+  gateway.reply(412, { error: 'It was changed.', code: 'version_mismatch' });
+  await user.click(screen.getByText('Save changes'));
+  await screen.findByText(/^Another administrator changed this token meanwhile/);
+  expect((await nameField()).value).toBe('Deployment of Alice');
+  expect(changes().map(({ headers, body }) => [headers['if-match'], JSON.parse(body)])).toEqual([
+    ['"1"', { name: 'Deployment of Alice' }],
+  ]);
+});
+
+it('the form of a token starts from its present version each time it is opened', async () => {
+  await user.click(screen.getByText('Open'));
+  await nameField();
+  await user.click(screen.getByText('Cancel'));
+  gateway.reply(200, { ...TOKEN, name: 'Renamed' }, { etag: '"2"' });
+  await user.click(screen.getByText('Open'));
+  expect((await nameField()).value).toBe('Renamed');
+});
