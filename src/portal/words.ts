@@ -77,6 +77,8 @@ export const WORDS = {
       rotation_in_progress:
         'The key was given a new secret already, and the previous one is still valid. Wait until it ends, or ask whoever gave you the key.',
       missing_scope: 'This key may not be given a new secret here any more. Ask whoever gave it to you.',
+      secret_lost:
+        'The key may have been given a new secret that did not arrive here. The previous one does not work any more: ask whoever gave you the key to give it another one.',
       broken: 'There was no response. Check your connection, then try again.',
       unavailable: 'The gateway does not respond properly at the moment. Try again shortly.',
     },

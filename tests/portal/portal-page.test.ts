@@ -214,4 +214,61 @@ describe('the portal', () => {
     await page.getByLabel('API key', { exact: true }).waitFor();
     expect(faults).toEqual([]);
   });
+
+  it('shows a new secret until it is kept, whatever happens to the previous one', async () => {
+    const { id, secret } = await makeKey('Leaked app', { selfService: ['rotate'] });
+    const { page } = await open('light');
+    await signIn(page, secret);
+    await page.getByText('No requests in this time.').first().waitFor();
+    const performed = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    await page.route('**/tollgate/self/rotate', async (route) => {
+      const response = await route.fetch();
+      performed.resolve();
+      await release.promise;
+      await route.fulfill({ response });
+    });
+    await page.getByRole('radio', { name: 'Not at all' }).check();
+    await page.getByRole('button', { name: 'Make a new secret' }).click();
+    await performed.promise;
+    const [rejected] = await Promise.all([
+      page.waitForResponse((response) => response.status() === 401),
+      page.getByRole('button', { name: 'Refresh' }).click(),
+    ]);
+    await rejected.finished();
+    release.resolve();
+    await page.getByText('The previous secret does not work any more.').waitFor();
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { enabled: false });
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText('This key is disabled. Ask whoever gave it to you.').first().waitFor();
+    expect(await page.locator('[data-secret]').textContent()).toMatch(/^tg_/);
+    await page.getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByLabel('API key', { exact: true }).waitFor();
+  });
+
+  it('says that the key may have a new secret that was lost with the response', async () => {
+    const { secret } = await makeKey('Unlucky app', { selfService: ['rotate'] });
+    const { page } = await open('light');
+    await signIn(page, secret);
+    await page.getByText('No requests in this time.').first().waitFor();
+    await page.route(
+      '**/tollgate/self/rotate',
+      async (route) => {
+        await route.fetch();
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    await page.getByRole('radio', { name: 'Not at all' }).check();
+    const rotate = page.getByRole('button', { name: 'Make a new secret' });
+    await rotate.click();
+    await page.getByText('There was no response. Check your connection, then try again.').waitFor();
+    await rotate.click();
+    const lost = page.getByText('The key may have been given a new secret that did not arrive here.');
+    await lost.waitFor();
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByLabel('API key', { exact: true }).waitFor();
+    await lost.waitFor();
+  });
 });

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { now } from '../../console/format/now.ts';
 import { instantInWords } from '../shared/instant-in-words.ts';
 import { WORDS } from '../words.ts';
@@ -26,13 +26,14 @@ const REFRESH_MS = 60_000;
 export function KeyPage({ service, first, facts, onEnded }: KeyPageProps) {
   const [shown, setShown] = useState({ key: first, at: now() });
   const [fault, setFault] = useState<string>();
+  const isSecretShown = useRef(false);
   const refresh = useCallback(async () => {
     try {
       setShown({ key: await service.key(), at: now() });
       setFault(undefined);
     } catch (error) {
       if (!(error instanceof SelfServiceFault)) throw error;
-      if (ENDING.has(error.code)) onEnded(error.message);
+      if (ENDING.has(error.code) && !isSecretShown.current) onEnded(error.message);
       else setFault(error.message);
     }
   }, [service, onEnded]);
@@ -42,6 +43,10 @@ export function KeyPage({ service, first, facts, onEnded }: KeyPageProps) {
     }, REFRESH_MS);
     return () => clearInterval(timer);
   }, [refresh]);
+  const onSecret = (isShown: boolean) => {
+    isSecretShown.current = isShown;
+    if (isShown) void refresh();
+  };
   const { key, at } = shown;
   return (
     <div class="page">
@@ -64,13 +69,18 @@ export function KeyPage({ service, first, facts, onEnded }: KeyPageProps) {
       <LimitsPanel limits={key.limits} at={at} />
       <UsagePanels service={service} at={at} />
       <Examples apiUrl={facts.apiUrl} />
-      <RotatePanel service={service} apiKey={key} onRotated={refresh} />
+      <RotatePanel service={service} apiKey={key} onSecret={onSecret} />
     </div>
   );
 }
 
 /** The key can't be used again with the secret that the page has. */
-const ENDING: ReadonlySet<string> = new Set(['invalid_api_key', 'key_disabled', 'key_expired']);
+const ENDING: ReadonlySet<string> = new Set([
+  'invalid_api_key',
+  'secret_lost',
+  'key_disabled',
+  'key_expired',
+]);
 const DAY_MS = 86_400_000;
 
 function expiryText(expiresAt: string | null, at: number): string {

@@ -14,8 +14,11 @@ type RotatedKey = Schemas['RotatedConsumerKey'];
 export class SelfServiceFault extends Error {
   /** The code of the gateway's error; `broken` if there was no response that could be read. */
   readonly code: string;
+  /** False: the gateway may have performed the request. */
+  readonly isRejection: boolean;
 
-  constructor(code: string, requestId: string | null = null) {
+  constructor(code: string, response?: Response) {
+    const requestId = response?.headers.get('X-Request-Id') ?? null;
     const known = code in faults ? faults[code as keyof typeof faults] : undefined;
     const sentence = known ?? faults.unavailable;
     super(
@@ -25,6 +28,7 @@ export class SelfServiceFault extends Error {
     );
     this.name = 'SelfServiceFault';
     this.code = code;
+    this.isRejection = response !== undefined && response.status < 500;
   }
 }
 
@@ -38,6 +42,10 @@ const WAIT_MS = 1000;
 export class SelfService {
   readonly #path: string;
   #secret: string;
+  /** Resolves when no rotation is under way. */
+  #rotation: Promise<unknown> = Promise.resolve();
+  /** A rotation that ends the secret at once has failed, and may have been performed. */
+  #mayHaveEnded = false;
 
   constructor(path: string, secret: string) {
     this.#path = path;
@@ -59,6 +67,15 @@ export class SelfService {
 
   /** Gives the key a new secret, which all further requests use. The same `attempt` never makes two of them. */
   async rotate(graceSeconds: number, attempt: string): Promise<RotatedKey> {
+    const rotation = this.#rotate(graceSeconds, attempt);
+    this.#rotation = rotation.catch((error: unknown) => {
+      if (graceSeconds === 0 && error instanceof SelfServiceFault && !error.isRejection)
+        this.#mayHaveEnded = true;
+    });
+    return rotation;
+  }
+
+  async #rotate(graceSeconds: number, attempt: string): Promise<RotatedKey> {
     const response = await this.#ask('/rotate', {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'Idempotency-Key': attempt },
@@ -67,24 +84,38 @@ export class SelfService {
     const rotated: RotatedKey = await response.json().catch(() => {
       throw new SelfServiceFault('broken');
     });
-    if (rotated.secret !== undefined) this.#secret = rotated.secret;
+    if (rotated.secret !== undefined) {
+      this.#secret = rotated.secret;
+      this.#mayHaveEnded = false;
+    }
     return rotated;
   }
 
   async #ask(path: string, init: RequestInit = {}): Promise<Response> {
     if (!TOKEN.test(this.#secret)) throw new SelfServiceFault('invalid_api_key');
-    const headers = { ...init.headers, Authorization: `Bearer ${this.#secret}` };
     for (let waits = 0; ; waits += 1) {
-      const response = await fetch(this.#path + path, {
-        ...{ ...init, headers, cache: 'no-store', credentials: 'omit', redirect: 'error' },
-      }).catch(() => undefined);
-      if (response === undefined) throw new SelfServiceFault('broken');
+      const secret = this.#secret;
+      const response = await send(this.#path + path, init, secret);
       if (response.ok) return response;
       const body: { readonly code?: string } = await response.json().catch(() => ({}));
+      if (body.code === 'invalid_api_key') {
+        // A rotation ends the secret before its response arrives.
+        if (path !== '/rotate') await this.#rotation;
+        if (secret !== this.#secret) continue;
+        if (this.#mayHaveEnded) throw new SelfServiceFault('secret_lost', response);
+      }
       const isTurn = response.status === 429 && response.headers.get('Retry-After') === '1';
-      if (!isTurn || waits === MOST_WAITS)
-        throw new SelfServiceFault(body.code ?? 'unavailable', response.headers.get('X-Request-Id'));
+      if (!isTurn || waits >= MOST_WAITS) throw new SelfServiceFault(body.code ?? 'unavailable', response);
       await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
     }
   }
+}
+
+async function send(url: string, init: RequestInit, secret: string): Promise<Response> {
+  const headers = { ...init.headers, Authorization: `Bearer ${secret}` };
+  const response = await fetch(url, {
+    ...{ ...init, headers, cache: 'no-store', credentials: 'omit', redirect: 'error' },
+  }).catch(() => undefined);
+  if (response === undefined) throw new SelfServiceFault('broken');
+  return response;
 }

@@ -10,12 +10,17 @@ const { rotate: words } = WORDS.portal;
 interface RotatePanelProps {
   readonly service: SelfService;
   readonly apiKey: OwnKey;
-  readonly onRotated: () => void;
+  /** A new secret is shown, or no longer. It is shown only once: until then the panel must stay. */
+  readonly onSecret: (isShown: boolean) => void;
 }
 
 /** A new secret for the key, where it allows that. */
-export function RotatePanel({ service, apiKey, onRotated }: RotatePanelProps) {
+export function RotatePanel({ service, apiKey, onSecret }: RotatePanelProps) {
   const [made, setMade] = useState<{ readonly secret: string; readonly until: string | null }>();
+  const keep = () => {
+    setMade(undefined);
+    onSecret(false);
+  };
   if (!apiKey.selfService.includes('rotate') && made === undefined) return null;
   return (
     <section class="panel">
@@ -30,7 +35,7 @@ export function RotatePanel({ service, apiKey, onRotated }: RotatePanelProps) {
           </code>
           <CopyButton text={made.secret} />
           <p>{made.until === null ? words.previousEnded : words.previousUntil(made.until)}</p>
-          <button type="button" onClick={() => setMade(undefined)}>
+          <button type="button" onClick={keep}>
             {words.done}
           </button>
         </>
@@ -41,7 +46,7 @@ export function RotatePanel({ service, apiKey, onRotated }: RotatePanelProps) {
           service={service}
           onMade={(secret, until) => {
             setMade({ secret, until });
-            onRotated();
+            onSecret(true);
           }}
         />
       )}
@@ -58,7 +63,7 @@ function RotateForm({ service, onMade }: RotateFormProps) {
   const [grace, setGrace] = useState<number>(SUGGESTED_GRACE_SECONDS);
   const [fault, setFault] = useState<string>();
   const [isBusy, setBusy] = useState(false);
-  // The same for each try with this grace: if only the response was lost, the next one brings the same secret.
+  // The same for each try with this grace: if only the response was lost, the next one brings the same secret. Without a grace it gets 401.
   const attempt = useRef({ grace, id: randomId() });
   const rotate = async () => {
     if (isBusy) return;
