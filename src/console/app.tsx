@@ -3,7 +3,7 @@
 // Out: pages, and calls of the management interface with the token of the tab or the session of the browser.
 
 import { QueryClientProvider, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Suspense, useEffect, useMemo, useSyncExternalStore } from 'react';
+import { Suspense, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { Route, Router, Switch, useLocation } from 'wouter';
 import { bodyOf } from '../client/management-client.ts';
 import { type Api, ApiContext } from './api/api-context.tsx';
@@ -59,9 +59,12 @@ interface SignedInProps {
 
 /** Has its own client and cache for each sign-in, so that no data outlasts the session that may see it. */
 function SignedIn({ session, token, serial }: SignedInProps) {
-  const gateway = useMemo(
-    () => connectGateway(token, () => session.expire(serial)),
-    [session, token, serial],
+  // The gateway itself goes on with a new secret of the token: a new client would lose what the pages show.
+  const [gateway] = useState(() =>
+    connectGateway(token, {
+      onUnauthorized: () => session.expire(serial),
+      onNewSecret: (secret) => session.replaceToken(serial, secret),
+    }),
   );
   const queries = useMemo(createQueryClient, []);
   useEffect(() => () => gateway.feed.close(), [gateway]);

@@ -1,15 +1,12 @@
 import { createContext, use } from 'react';
 import type { components } from '../../client/management-api.ts';
-import type { ManagementClient } from '../../client/management-client.ts';
-import type { EventFeed } from './event-feed.ts';
+import type { Gateway } from './gateway-client.ts';
 import type { SessionStore } from './session-store.ts';
 
 type Whoami = components['schemas']['Whoami'];
 export type Scope = Whoami['scopes'][number];
 
-export interface Api {
-  readonly client: ManagementClient;
-  readonly feed: EventFeed;
+export interface Api extends Pick<Gateway, 'client' | 'feed' | 'adoptSecret'> {
   readonly whoami: Whoami;
   readonly session: SessionStore;
 }

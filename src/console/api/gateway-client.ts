@@ -8,17 +8,41 @@ export interface Gateway {
   readonly feed: EventFeed;
   /** Says which scopes the token has: the feed asks for the events that they let it hear. */
   readonly setScopes: (scopes: readonly string[]) => void;
+  /** Sends all requests after a rotation of the signed-in token with its new secret. Resolves, or rejects, as the rotation does. */
+  readonly adoptSecret: <Rotated extends RotatedToken>(rotation: Promise<Rotated>) => Promise<Rotated>;
 }
 
-/** The client of a token or, without one, of the browser's session, and its stream of events. Calls `onUnauthorized` when it is no longer valid. */
-export function connectGateway(token: string | null, onUnauthorized: () => void): Gateway {
-  const client = createGatewayClient(token, onUnauthorized);
+interface RotatedToken {
+  readonly data?: { readonly secret: string };
+}
+
+interface SignInEvents {
+  /** The token or the session is no longer valid. */
+  readonly onUnauthorized: () => void;
+  readonly onNewSecret: (secret: string) => void;
+}
+
+/** The client of a token or, without one, of the browser's session, and its stream of events. */
+export function connectGateway(token: string | null, { onUnauthorized, onNewSecret }: SignInEvents): Gateway {
+  const credential: Credential = { token, rotation: Promise.resolve() };
+  const send = senderFor(credential, onUnauthorized);
+  const client = clientWith(send);
   let types = '';
   return {
     client,
-    feed: new EventFeed(streamOf(client, senderFor(token, onUnauthorized), () => types)),
+    feed: new EventFeed(streamOf(client, send, () => types)),
     setScopes: (scopes) => {
       types = followedTypes(scopes).join(',');
+    },
+    adoptSecret: async (rotation) => {
+      const adopted = rotation.then(({ data }) => {
+        if (data === undefined) return;
+        credential.token = data.secret;
+        onNewSecret(data.secret);
+      });
+      credential.rotation = adopted.catch(() => undefined);
+      await adopted;
+      return rotation;
     },
   };
 }
@@ -32,24 +56,40 @@ function followedTypes(scopes: readonly string[]): readonly string[] {
 
 /** The generated client for the gateway that served this page, with a token or the browser's session. */
 export function createGatewayClient(token: string | null, onUnauthorized: () => void): ManagementClient {
+  return clientWith(senderFor({ token, rotation: Promise.resolve() }, onUnauthorized));
+}
+
+type Send = (request: Request) => Promise<Response>;
+
+function clientWith(send: Send): ManagementClient {
   return createManagementClient({
     url: window.location.origin,
-    token,
+    // `send` adds it.
+    token: null,
     // The gateway accepts the cookie of a session only together with it: no form can send it.
     headers: { 'Tollgate-Console': '1' },
-    fetch: senderFor(token, onUnauthorized),
+    fetch: send,
   });
 }
 
+/** What requests authenticate with. */
+interface Credential {
+  /** Null: the cookie of the browser's session. */
+  token: string | null;
+  /** Resolves when no rotation of the token is under way. */
+  rotation: Promise<unknown>;
+}
+
 /** Sends either the token or the cookie, never both. */
-function senderFor(
-  token: string | null,
-  onUnauthorized: () => void,
-): (request: Request) => Promise<Response> {
-  const credentials = token === null ? 'same-origin' : 'omit';
+function senderFor(credential: Credential, onUnauthorized: () => void): Send {
   return async (request) => {
+    const { token } = credential;
+    if (token !== null) request.headers.set('Authorization', `Bearer ${token}`);
+    const credentials = token === null ? 'same-origin' : 'omit';
     const response = await fetch(request, { cache: 'no-store', credentials });
-    if (response.status === 401) onUnauthorized();
+    // A rotation ends the previous secret before its response arrives: that is no reason to sign out.
+    if (response.status === 401)
+      void credential.rotation.then(() => token === credential.token && onUnauthorized());
     return response;
   };
 }

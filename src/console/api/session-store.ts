@@ -66,6 +66,13 @@ export class SessionStore {
     if (this.#isCurrent(serial)) this.#begin(null);
   }
 
+  /** The token has a new secret. The sign-in goes on. */
+  replaceToken(serial: number, token: string): void {
+    if (!this.#isCurrent(serial)) return;
+    if (this.#storage.getItem(STORAGE_KEY) !== null) this.#storage.setItem(STORAGE_KEY, token);
+    this.#change({ status: 'signed-in', token, serial });
+  }
+
   signOut(): void {
     this.#end('signed-out');
   }

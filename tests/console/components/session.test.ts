@@ -50,6 +50,20 @@ describe('the session of the console', () => {
     expect(sessionStorage).toHaveLength(0);
   });
 
+  it('goes on with a new secret of its token, which replaces the stored one only', () => {
+    const session = new SessionStore(sessionStorage);
+    session.signIn('tga_old', false);
+    const serial = serialOf(session);
+    session.replaceToken(serial, 'tga_new');
+    expect(session.current()).toEqual({ status: 'signed-in', token: 'tga_new', serial });
+    expect(sessionStorage).toHaveLength(0);
+    session.signIn('tga_other', true);
+    session.replaceToken(serial, 'tga_late');
+    expect(new SessionStore(sessionStorage).current()).toMatchObject({ token: 'tga_other' });
+    session.replaceToken(serialOf(session), 'tga_newer');
+    expect(new SessionStore(sessionStorage).current()).toMatchObject({ token: 'tga_newer' });
+  });
+
   it('is that of the browser unless the tab has a token', () => {
     const session = new SessionStore(sessionStorage, { hasSession: true });
     expect(session.current()).toMatchObject({ status: 'signed-in', token: null });

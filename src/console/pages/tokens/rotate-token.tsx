@@ -61,7 +61,8 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
         <FormFault error={rotate.error} />
         {token.adminTokenId === whoami.adminTokenId && graceSeconds === 0 && (
           <Notice tone="limited">
-            You are signed in with this token, and will have to sign in with the new secret.
+            You are signed in with this token. This tab goes on with the new secret, everything else that uses
+            the previous one is signed out.
           </Notice>
         )}
         <GraceChoice
@@ -82,10 +83,12 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
 }
 
 function useRotation(adminTokenId: string) {
-  return useChange((client, body: { graceSeconds: number }, key) =>
-    client.POST('/tollgate/admin-token/{adminTokenId}/rotate', {
+  const { whoami, adoptSecret } = useApi();
+  return useChange((client, body: { graceSeconds: number }, key) => {
+    const rotation = client.POST('/tollgate/admin-token/{adminTokenId}/rotate', {
       params: { path: { adminTokenId }, header: { 'Idempotency-Key': key } },
       body,
-    }),
-  );
+    });
+    return adminTokenId === whoami.adminTokenId ? adoptSecret(rotation) : rotation;
+  });
 }

@@ -73,6 +73,7 @@ export function SignedIn(props: {
   const api = {
     client: createManagementClient({ url, token: 'a token' }),
     feed: new EventFeed(connectEvents),
+    adoptSecret: <Rotated,>(rotation: Promise<Rotated>) => rotation,
     session: new SessionStore(window.sessionStorage),
     whoami: {
       type: 'token' as const,

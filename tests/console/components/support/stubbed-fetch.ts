@@ -3,7 +3,7 @@ interface StubbedResponse {
   readonly body: object;
 }
 
-type Respond = (request: Request) => StubbedResponse;
+type Respond = (request: Request) => StubbedResponse | Promise<StubbedResponse>;
 
 /** A request as the console has given it to `fetch`. */
 interface SentRequest {
@@ -21,7 +21,7 @@ export function respondTo(first: Respond) {
     const request = new Request(input);
     const { method, headers, url } = request;
     sent.push({ call: `${method} ${new URL(url).pathname}`, headers, credentials: init?.credentials });
-    const { status, body } = respond(request);
+    const { status, body } = await respond(request);
     return Response.json(body, { status, headers: { 'X-Request-Id': 'stubbed' } });
   };
   return {
