@@ -521,3 +521,47 @@ describe('a write that is asked for while Postgres adds a batch of its shard', (
 function requestsByName(list: ReadonlyMap<string, { readonly requests: number }>): object {
   return Object.fromEntries([...list].map(([name, { requests }]) => [name, requests]));
 }
+
+describe('a month whose usage came before its partition', () => {
+  let store: TestRecords;
+  beforeAll(async () => {
+    store = await createPostgresRecords();
+  });
+  afterAll(() => store.remove());
+
+  it('is never missing from what is read while its partition is made, and is not rejected', async () => {
+    const { db } = store.records;
+    const history = new PostgresUsageHistory(db);
+    const batchOf = (id: number): UsageBatch => ({
+      ...{ shard: 7, source: 'test', id, writers: new Map() },
+      slices: [sliceOf('key_early', { times: 5 })],
+    });
+    await history.apply(batchOf(1));
+    // Ends each change of a table only once nobody holds the lock.
+    await sql`CREATE FUNCTION wait_here() RETURNS event_trigger LANGUAGE plpgsql SET lock_timeout = 0
+      AS 'BEGIN PERFORM pg_advisory_xact_lock(7); END'`.execute(db);
+    await sql`CREATE EVENT TRIGGER wait_here ON ddl_command_end WHEN TAG IN ('ALTER TABLE')
+      EXECUTE FUNCTION wait_here()`.execute(db);
+    const holder = await db.startTransaction().execute();
+    try {
+      await sql`SELECT pg_advisory_xact_lock(7)`.execute(holder);
+      const nowMs = HOUR * HOUR_MS;
+      const made = history.prune({ nowMs, hoursSinceMs: 0, daysSinceMs: 0 });
+      await until(async () => (await waitingForLocks(db)) === 1);
+      const read = db
+        .selectFrom('usage_hours')
+        .select('requests')
+        .where('key_id', '=', 'key_early')
+        .execute();
+      const added = history.apply(batchOf(2));
+      await until(async () => (await waitingForLocks(db)) === 3);
+      await holder.commit().execute();
+      expect(requestsIn(await read)).toBeGreaterThanOrEqual(5);
+      expect(await added).toEqual(APPLIED);
+      await made;
+    } finally {
+      if (!holder.isCommitted) await holder.rollback().execute();
+    }
+    expect(requestsIn(await db.selectFrom('usage_hours').selectAll().execute())).toBe(10);
+  });
+});

@@ -61,8 +61,9 @@ async function createPartition(
   const rest = `${table}_default`;
   const [from, to] = [`'${startsAt.toISOString()}'`, `'${endsAt.toISOString()}'`];
   await withShortLocks(db, async (transaction, run) => {
-    // Another replica may do the same at this moment.
-    await run(`LOCK TABLE ${rest} IN SHARE ROW EXCLUSIVE MODE`);
+    // Another replica may do the same at this moment. And a statement that has looked up the partitions, but not read them, would miss
+    // the rows that are moved.
+    await run(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
     if ((await partitionsOf(transaction, table)).includes(partition)) return;
     await run(`CREATE TABLE ${partition} (LIKE ${table} INCLUDING ALL) WITH (fillfactor = 70)`);
     await run(`WITH moved AS (DELETE FROM ${rest} WHERE ${column} >= ${from} AND ${column} < ${to} RETURNING *)
