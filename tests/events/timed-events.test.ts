@@ -16,7 +16,8 @@ import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-
 import { noCounts, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { deleteKey } from '../support/one-key.ts';
 import { createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, storeKeys } from '../support/sample-records.ts';
+import { until } from '../support/until.ts';
 import { eventsAfter } from './support/events-after.ts';
 
 const HOUR_MS = 3_600_000;
@@ -421,6 +422,34 @@ describe('a key that expires', () => {
       .select(({ fn }) => fn.countAll<number>().as('total'))
       .executeTakeFirstOrThrow();
     expect(events.length).toBe(total);
+  });
+
+  it('is announced wherever in its millisecond the keys before it were looked at', async () => {
+    await hear('tollgate.key.*');
+    const { db } = store.records;
+    const timed = new PostgresTimedEvents(db);
+    const notice = { name: 'expired', type: 'tollgate.key.expired', beforeMs: 0 } as const;
+    const keys = Array.from({ length: 200 }, () => sampleKey());
+    const keyIds = keys.map(({ id }) => id);
+    await storeKeys(store.records, keys);
+    await timed.passExpiries(notice, () => []);
+    // One is due in each millisecond from soon on: 15 s after it has expired.
+    await sql`
+      UPDATE consumer_keys SET expires_at = date_trunc('milliseconds', now()) + (number - 14980) * interval '1 ms'
+      FROM unnest(${keyIds}::text[]) WITH ORDINALITY AS key (key_id, number) WHERE id = key_id`.execute(db);
+    const announced: string[] = [];
+    const arePassed = async () => {
+      await timed.passExpiries(notice, (expired) => {
+        announced.push(...expired.map(({ keyId }) => keyId));
+        return [];
+      });
+      const { rows } = await sql`
+        SELECT FROM consumer_keys, key_expiry_progress
+        WHERE kind = ${notice.name} AND expires_at >= at AND id = ANY (${keyIds}::text[])`.execute(db);
+      return rows.length === 0;
+    };
+    await until(arePassed);
+    expect(announced.toSorted()).toEqual(keyIds.toSorted());
   });
 
   it('is not forgotten once a stream hears of it', async () => {

@@ -141,7 +141,8 @@ export class PostgresTimedEvents implements TimedEventStore {
   }
 }
 
-const EXPIRY_LIMIT = sql<Date>`(now() - make_interval(secs => ${EXPIRY_LAG_S}))`;
+/** In whole milliseconds, which the column has: it would round up, beyond keys that were not looked at. */
+const EXPIRY_LIMIT = sql<Date>`(date_trunc('milliseconds', now()) - make_interval(secs => ${EXPIRY_LAG_S}))`;
 
 /** Up to where keys were looked at; now if they never were. */
 async function expiryPosition(trx: RecordsDatabase, { name }: ExpiryNotice): Promise<ExpiryPosition> {
