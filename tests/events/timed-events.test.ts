@@ -43,11 +43,15 @@ afterEach(async () => {
   await newEvents();
 });
 
-/** A webhook; the rest of it does not matter here. */
-async function hear(...events: readonly string[]): Promise<void> {
+/** A webhook, whose id this resolves with; the rest of it does not matter here. */
+async function hear(...events: readonly string[]): Promise<string> {
+  return makeWebhook({ events, enabled: true });
+}
+
+async function makeWebhook(fields: Pick<StoredWebhook['webhook'], 'events' | 'enabled'>): Promise<string> {
   const id = idMaker('whk_', systemClock, systemRandom)();
   const webhook = {
-    ...{ id, url: 'https://hooks.example.com/', events, onlyTags: [], description: '', enabled: true },
+    ...{ id, url: 'https://hooks.example.com/', onlyTags: [], description: '', ...fields },
     ...{ batch: true, headerNames: [], secretHint: '', previousValidUntilMs: null, disabledReason: null },
     ...{
       failingSinceMs: null,
@@ -61,6 +65,16 @@ async function hear(...events: readonly string[]): Promise<void> {
   const sealed = { sealedSecret: Buffer.alloc(1), previousSealedSecret: null, sealedHeaders: null };
   await store.records.webhooks.insert({ webhook, ...sealed }, sampleChange());
   await newEvents();
+  return id;
+}
+
+async function enable(webhookId: string, enabled: boolean, atMs = systemClock.nowMs()): Promise<void> {
+  const edit = ({ webhook, ...sealed }: StoredWebhook) => ({ webhook: { ...webhook, enabled }, ...sealed });
+  await store.records.webhooks.update(webhookId, { action: 'webhook.update', edit }, sampleChange({ atMs }));
+}
+
+async function unsentRows(): Promise<number> {
+  return (await sql`SELECT FROM usage_unsent`.execute(store.records.db)).rows.length;
 }
 
 function timedUntil(hour: number | undefined): TimedEvents {
@@ -205,17 +219,69 @@ describe('the usage of an hour', () => {
   });
 
   it('is kept nowhere while nothing hears usage, and is forgotten when nothing does any more', async () => {
-    const unsent = async () => (await sql`SELECT FROM usage_unsent`.execute(store.records.db)).rows.length;
+    await makeWebhook({ events: ['tollgate.usage.hour'], enabled: false });
     await hear('tollgate.key.*');
     const keyId = await newKey();
     await use(keyId, { [HOUR]: 2 });
-    expect(await unsent()).toBe(0);
+    expect(await unsentRows()).toBe(0);
     await new PostgresEventReader(store.records.db).follow(true);
     await use(keyId, { [HOUR]: 2 });
-    expect(await unsent()).toBe(1);
+    expect(await unsentRows()).toBe(1);
     await store.records.db.updateTable('audit_log_ends').set({ usage_streamed_until: null }).execute();
     await timedUntil(0).run();
-    expect(await unsent()).toBe(0);
+    expect(await unsentRows()).toBe(0);
+  });
+
+  it('waits for its webhook while that is disabled, with what is added meanwhile', async () => {
+    const webhookId = await hear('tollgate.usage.hour');
+    const keyId = await newKey({ externalId: 'customer-3' });
+    await use(keyId, { [HOUR]: 2, [HOUR + 1]: 3 });
+    await enable(webhookId, false);
+    await timedUntil(HOUR + 1).run();
+    await use(keyId, { [HOUR]: 5 });
+    await deleteKey(store.records.keys, keyId, sampleChange());
+    await timedUntil(HOUR + 1).run();
+    await enable(webhookId, true);
+    await timedUntil(HOUR + 2).run();
+    const events = await newEvents('tollgate.usage.');
+    expect(events.map((event) => [event.subject, dataOf(event).requests])).toEqual([
+      ['customer-3', 7],
+      ['customer-3', 3],
+    ]);
+  });
+
+  it('stays for its webhook when that is disabled just before the events are made', async () => {
+    await hear('tollgate.key.*');
+    const webhookId = await hear('tollgate.usage.hour');
+    const keyId = await newKey();
+    await use(keyId, { [HOUR]: 2 });
+    await enable(webhookId, false);
+    // As by a replica that found it enabled just before.
+    const makeNone = () => [];
+    expect(await new PostgresTimedEvents(store.records.db).passUsage((HOUR + 1) * HOUR_MS, makeNone)).toBe(
+      false,
+    );
+    await enable(webhookId, true);
+    await timedUntil(HOUR + 1).run();
+    expect((await newEvents('tollgate.usage.')).map((event) => dataOf(event).requests)).toEqual([2]);
+  });
+
+  it('is forgotten once its webhook has been disabled for 3 days', async () => {
+    const webhookId = await hear('tollgate.usage.hour');
+    const keyId = await newKey();
+    await use(keyId, { [HOUR]: 2 });
+    await enable(webhookId, false);
+    const disabledAgo = async (ms: number) => {
+      const updated_at = new Date(systemClock.nowMs() - ms);
+      await store.records.db.updateTable('webhooks').set({ updated_at }).execute();
+    };
+    await disabledAgo(3 * DAY_MS - HOUR_MS);
+    await timedUntil(0).run();
+    expect(await unsentRows()).toBe(1);
+    await disabledAgo(3 * DAY_MS);
+    await timedUntil(0).run();
+    await use(keyId, { [HOUR]: 2 });
+    expect(await unsentRows()).toBe(0);
   });
 
   it('is not forgotten once it is heard again', async () => {

@@ -21,14 +21,14 @@ export interface TimedEventStore {
     notice: ExpiryNotice,
     make: (keys: readonly ExpiringKey[]) => readonly OutboxEvent[],
   ): Promise<boolean>;
-  /** Makes events of the usage of the hours before this instant, and removes it from what is unsent. */
+  /** Makes events of the usage of the hours before this instant, and removes it from what is unsent. None if nothing hears usage by now. */
   passUsage(
     beforeMs: number,
     make: (usage: readonly UnsentUsage[]) => readonly OutboxEvent[],
   ): Promise<boolean>;
   /** Forgets up to where keys were looked at, if nothing hears of them. */
   forgetExpiries(): Promise<void>;
-  /** Removes usage that nothing hears any more. */
+  /** Removes usage that is kept for no webhook and no stream any more. */
   forgetUsage(): Promise<void>;
 }
 

@@ -38,6 +38,7 @@ export interface AuditLogEndsTable {
   readonly last_event: number;
   readonly has_webhooks: boolean;
   readonly streamed_until: Date | null;
+  /** Whether usage is kept for a webhook, which may be disabled at present. */
   readonly hears_usage: boolean;
   readonly usage_streamed_until: Date | null;
   readonly usage_hour: Date | null;

@@ -8,10 +8,12 @@ import type { RecordsDatabase } from '../records-database.ts';
 /** Whether a webhook or a stream hears anything: a condition on `audit_log_ends`. */
 export const IS_HEARD = sql<boolean>`(has_webhooks OR coalesce(streamed_until > now(), false))`;
 
-/** Whether an enabled webhook hears events of a type: a condition. */
-export function isHeardByWebhook(type: EventType): RawBuilder<boolean> {
+const IS_ENABLED = sql<boolean>`enabled`;
+
+/** Whether an enabled webhook, or one of others, hears events of a type: a condition. */
+export function isHeardByWebhook(type: EventType, among = IS_ENABLED): RawBuilder<boolean> {
   return sql<boolean>`EXISTS (
-    SELECT FROM webhooks, unnest(events) AS pattern WHERE enabled AND ${selects(sql`${type}`)})`;
+    SELECT FROM webhooks, unnest(events) AS pattern WHERE ${among} AND ${selects(sql`${type}`)})`;
 }
 
 /** Whether `pattern`, a type or the beginning of types with `*` at its end, selects a type: a condition. */

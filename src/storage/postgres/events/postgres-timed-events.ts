@@ -7,7 +7,8 @@ import { OTHER } from '../../../usage/cap-names.ts';
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { appendEvents, IS_HEARD } from './outbox.ts';
-import { IS_USAGE_HEARD } from './unsent-usage.ts';
+import { lockedEnd, noteListeners } from './postgres-webhook-repository.ts';
+import { IS_USAGE_AWAITED, IS_USAGE_HEARD, IS_USAGE_KEPT } from './unsent-usage.ts';
 
 /** Events that are made in one transaction. */
 const EVENTS_AT_ONCE = 500;
@@ -86,7 +87,7 @@ export class PostgresTimedEvents implements TimedEventStore {
     make: (usage: readonly UnsentUsage[]) => readonly OutboxEvent[],
   ): Promise<boolean> {
     const lastHour = new Date((Math.floor(beforeMs / HOUR_MS) - 1) * HOUR_MS);
-    return this.#alone(async (trx) => {
+    const made = this.#alone(async (trx) => {
       const { usage_hour, usage_key } = await trx
         .selectFrom('audit_log_ends')
         .select(['usage_hour', 'usage_key'])
@@ -96,6 +97,7 @@ export class PostgresTimedEvents implements TimedEventStore {
       const usage = rows.map((row) => unsentOf(row, passed));
       const isEnd = rows.length < EVENTS_AT_ONCE;
       const last = isEnd ? { hour: lastHour, key_id: AFTER_ALL_IDS } : rows.at(-1);
+      if (usage.length > 0) await requireUsageHeard(trx);
       await appendEvents(trx, make(usage));
       const isFurther = last !== undefined && isAfter(last.hour.getTime(), last.key_id, passed);
       if (isFurther)
@@ -105,6 +107,10 @@ export class PostgresTimedEvents implements TimedEventStore {
           .execute();
       return !isEnd;
     });
+    return made.catch((error: unknown) => {
+      if (error instanceof UsageUnheard) return false;
+      throw error;
+    });
   }
 
   async forgetExpiries(): Promise<void> {
@@ -113,13 +119,16 @@ export class PostgresTimedEvents implements TimedEventStore {
   }
 
   async forgetUsage(): Promise<void> {
+    const { rows: outdated } = await sql`
+      SELECT FROM audit_log_ends WHERE hears_usage AND NOT ${IS_USAGE_AWAITED}`.execute(this.#db);
+    if (outdated.length > 0) await this.#db.transaction().execute(noteListeners);
     let removed: number | undefined;
     do {
-      // Each statement looks again whether usage is heard: a webhook may have been made or enabled since.
+      // Each statement looks again whether usage is kept: a webhook may have been made or enabled since.
       const { rows } = await sql<{ removed: number }>`
         WITH gone AS (
           DELETE FROM usage_unsent WHERE ctid IN (
-            SELECT usage_unsent.ctid FROM usage_unsent, audit_log_ends WHERE NOT ${IS_USAGE_HEARD}
+            SELECT usage_unsent.ctid FROM usage_unsent, audit_log_ends WHERE NOT ${IS_USAGE_KEPT}
             LIMIT ${REMOVED_AT_ONCE} FOR UPDATE OF usage_unsent SKIP LOCKED)
           RETURNING hour, key_id
         ), customers AS (
@@ -139,6 +148,19 @@ export class PostgresTimedEvents implements TimedEventStore {
       return rows[0]?.isAlone === true && work(trx);
     });
   }
+}
+
+/** Nothing hears usage any more: rolls the transaction back. */
+class UsageUnheard extends Error {}
+
+/**
+ * Throws `UsageUnheard`. Whoever disables a webhook takes the same lock: the webhook hears the events that are made now, or its usage is
+ * not taken. The lock first: the statement after it sees the webhooks of the transaction that held it before.
+ */
+async function requireUsageHeard(trx: RecordsDatabase): Promise<void> {
+  await lockedEnd(trx);
+  const end = trx.selectFrom('audit_log_ends').select('last_event').where(IS_USAGE_HEARD);
+  if ((await end.executeTakeFirst()) === undefined) throw new UsageUnheard();
 }
 
 /** In whole milliseconds, which the column has: it would round up, beyond keys that were not looked at. */

@@ -3,7 +3,6 @@ import { sql } from 'kysely';
 import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { DELIVERY_STATUSES, type Delivery, type NewDelivery } from '../../../events/delivery/delivery.ts';
-import { BATCHED_TYPE } from '../../../events/event-types.ts';
 import type { SealedWebhooks } from '../../../events/rotate-sealed-webhooks.ts';
 import { auditedWebhook, type StoredWebhook, type Webhook, webhookTarget } from '../../../events/webhook.ts';
 import type {
@@ -17,7 +16,7 @@ import { requireState } from '../../../platform/precondition.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
 import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { isHeardByWebhook } from './outbox.ts';
+import { IS_USAGE_AWAITED } from './unsent-usage.ts';
 import { changedColumns, deliveryOfRow, rowOfDelivery, sealedColumns, webhookOfRow } from './webhook-rows.ts';
 
 /** Webhooks in Postgres. */
@@ -229,7 +228,7 @@ export async function listen(trx: RecordsDatabase, { id, enabled }: Webhook): Pr
   await noteListeners(trx);
 }
 
-/** Notes whether any webhook is enabled, and whether one hears usage: without one no events are written. */
+/** Notes whether any webhook is enabled, and whether usage is kept for one: without one no events are written. */
 export async function noteListeners(trx: RecordsDatabase): Promise<void> {
   // The lock first: the statement after it sees the webhooks of all transactions that held it before.
   await lockedEnd(trx);
@@ -237,11 +236,12 @@ export async function noteListeners(trx: RecordsDatabase): Promise<void> {
     .updateTable('audit_log_ends')
     .set(({ exists, selectFrom }) => ({
       has_webhooks: sql<boolean>`${exists(selectFrom('webhooks').select('id').where('enabled', '=', true))}`,
-      hears_usage: isHeardByWebhook(BATCHED_TYPE),
+      hears_usage: IS_USAGE_AWAITED,
     }))
     .execute();
 }
 
-function lockedEnd(trx: RecordsDatabase) {
+/** The end of the outbox, locked until the transaction ends. */
+export function lockedEnd(trx: RecordsDatabase) {
   return trx.selectFrom('audit_log_ends').select('last_event').forUpdate().executeTakeFirstOrThrow();
 }

@@ -4,7 +4,7 @@ import { NO_CAPS, SliceTable } from '../../../usage/slice-table.ts';
 import type { ApplyOutcome } from '../../../usage/usage-history.ts';
 import { addCounts, noCounts, type UsageSlice } from '../../../usage/usage-slice.ts';
 import { textArray } from '../array-literals.ts';
-import { addUnsent, type CustomersOf, IS_USAGE_HEARD } from '../events/unsent-usage.ts';
+import { addUnsent, type CustomersOf, IS_USAGE_KEPT } from '../events/unsent-usage.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import {
   type KeyAddition,
@@ -50,21 +50,21 @@ export async function applyUsageBatch(
   for (const chunk of chunksOf(keys)) {
     requireHeld();
     const customersOf = await addKeys(db, chunk);
-    if (claim.isHeard) await addUnsent(db, chunk, customersOf);
+    if (claim.isKept) await addUnsent(db, chunk, customersOf);
   }
   requireHeld();
   return { kind: 'applied' };
 }
 
 /**
- * Makes the batch's id the last one of its source, and notes the writes that are in it. Resolves with whether events of usage are heard,
+ * Makes the batch's id the last one of its source, and notes the writes that are in it. Resolves with whether usage is kept for events,
  * or with the last id if that is not lower. The lock is on the shard and not on its row: other transactions can't see the row of a source's first batch yet.
  */
 async function claimId(
   db: RecordsDatabase,
   { shard, source, id, writers }: UsageBatch,
-): Promise<{ readonly isHeard: boolean } | { readonly lastId: number | undefined }> {
-  const claimed = await sql<{ isHeard: boolean }>`
+): Promise<{ readonly isKept: boolean } | { readonly lastId: number | undefined }> {
+  const claimed = await sql<{ isKept: boolean }>`
     WITH claimed AS (
       INSERT INTO usage_shards AS stored (shard, source, last_batch, moved_at)
       SELECT ${shard}, ${source}, ${id}, now() FROM pg_advisory_xact_lock(${SHARD_LOCKS}, ${shard})
@@ -78,7 +78,7 @@ async function claimId(
       ON CONFLICT (shard, writer) DO UPDATE SET last_sequence = excluded.last_sequence, moved_at = excluded.moved_at
       WHERE stored.last_sequence < excluded.last_sequence
     )
-    SELECT ${PREFER_INDEXES}, (SELECT ${IS_USAGE_HEARD} FROM audit_log_ends) AS "isHeard" FROM claimed`.execute(
+    SELECT ${PREFER_INDEXES}, (SELECT ${IS_USAGE_KEPT} FROM audit_log_ends) AS "isKept" FROM claimed`.execute(
     db,
   );
   const [first] = claimed.rows;
