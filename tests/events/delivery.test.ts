@@ -105,6 +105,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const deliverer of deliverers) await deliverer.stop();
+  await store.records.db.deleteFrom('leases').execute();
   receiver.close();
   for (const { id } of await store.records.webhooks.list({ onlyTags: [], limit: 100 }))
     await store.records.webhooks.delete(id, change());
@@ -150,6 +151,30 @@ async function deliver(by: Deliverer): Promise<void> {
 async function deliveriesOf({ webhook: { id } }: RevealedWebhook): Promise<readonly Delivery[]> {
   const page = { limit: 100, afterId: undefined, status: undefined };
   return (await service.deliveries(id, page, ROOT)).deliveries;
+}
+
+function changeTo(webhookId: string, changes: object): Promise<unknown> {
+  return service.update(webhookId, { changes, principal: ROOT }, change());
+}
+
+/** As if this replica had been paused, and another one had taken the lease. */
+async function giveLeaseAway(): Promise<void> {
+  await sql`UPDATE leases SET holder = 'another', held_until = now() + interval '1 h'`.execute(
+    store.records.db,
+  );
+}
+
+/** Once, while a webhook is served: lets something happen, and more time pass than the lease lasts. */
+function whileServing(happen: () => Promise<unknown>): void {
+  const queue = store.records.deliveries;
+  const fanOut = queue.fanOut.bind(queue);
+  const slow = jest.spyOn(queue, 'fanOut').mockImplementation(async (...page) => {
+    slow.mockRestore();
+    const isMade = await fanOut(...page);
+    await happen();
+    clock.advance(15_000);
+    return isMade;
+  });
 }
 
 const eventOf = ({ body }: Received) => JSON.parse(body);
@@ -523,6 +548,49 @@ describe('a delivery', () => {
     await stopping;
     expect(await deliveriesOf(made)).toMatchObject([{ status: 'succeeded' }]);
     expect(await next.run()).toBe('delivering');
+  });
+
+  it.each([
+    ['moved to another address', (id: string) => changeTo(id, { url: `${receiver.url}/moved` })],
+    ['disabled', (id: string) => changeTo(id, { enabled: false })],
+    ['deleted', (id: string) => service.remove(id, change())],
+    ['rotated', (id: string) => service.rotate(id, { graceMs: 0, principal: ROOT }, change())],
+    ['served by another replica', () => giveLeaseAway()],
+  ])('is not begun any more as soon as its webhook is %s', async (_how, happen) => {
+    const made = await webhook();
+    for (let keys = 0; keys < 9; keys += 1) await makeKey();
+    const response = Promise.withResolvers<Awaited<ReturnType<DeliverySender['send']>>>();
+    const send = jest.fn(() => response.promise);
+    const by = deliverer({ sender: { send } });
+    await by.run();
+    await until(() => send.mock.calls.length === 4);
+    await happen(made.webhook.id);
+    response.resolve({ responseStatus: 204, fault: null, retryAfter: null, durationMs: 1 });
+    await by.settled();
+    expect(send).toHaveBeenCalledTimes(4);
+  });
+
+  it('is made by one replica also when a run takes longer than the lease', async () => {
+    await webhook();
+    await makeKey();
+    const [slow, other] = [deliverer(), deliverer()];
+    whileServing(() => sql`UPDATE leases SET held_until = now() - interval '1 s'`.execute(store.records.db));
+    expect(await slow.run()).toBe('delivering');
+    expect(await other.run()).toBe('another replica delivers');
+    await slow.settled();
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it('is not begun by a run that has lost the lease meanwhile, nor are others made in it', async () => {
+    const webhooks = [await webhook(), await webhook()];
+    await makeKey();
+    const slow = deliverer();
+    whileServing(giveLeaseAway);
+    expect(await slow.run()).toBe('another replica delivers');
+    await slow.settled();
+    expect(receiver.received).toEqual([]);
+    const made = await Promise.all(webhooks.map(deliveriesOf));
+    expect(made.flat()).toMatchObject([{ status: 'pending', tries: 0 }]);
   });
 
   it('that a fault of the gateway prevents stays due, with no attempt', async () => {

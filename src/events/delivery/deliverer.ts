@@ -8,7 +8,8 @@ import { EndpointDeliveries, type EndpointOptions } from './endpoint-deliveries.
 import { makeDeliveries } from './make-deliveries.ts';
 
 /** What `Deliverer` is built from. */
-export interface DelivererOptions extends Omit<EndpointOptions, 'disable' | 'stopping' | 'onAttempt'> {
+export interface DelivererOptions
+  extends Omit<EndpointOptions, 'holder' | 'disable' | 'stopping' | 'onAttempt'> {
   readonly repository: Pick<WebhookRepository, 'update'>;
   /** `source` of all events. */
   readonly source: string;
@@ -16,6 +17,8 @@ export interface DelivererOptions extends Omit<EndpointOptions, 'disable' | 'sto
 
 /** How long a replica that died keeps the others from delivering. Milliseconds. */
 const LEASE_MS = 15_000;
+/** The age at which the lease is prolonged within a run, which may take longer than the lease lasts. Milliseconds. */
+const PROLONGED_AFTER_MS = LEASE_MS / 3;
 const WEBHOOKS_AT_ONCE = 100;
 /** Pages of events for one webhook before the next webhook has its turn. */
 const PAGES_IN_A_TURN = 10;
@@ -45,6 +48,7 @@ export class Deliverer {
   readonly attempts = { succeeded: 0, failed: 0 };
   /** Whether it may have the lease. */
   #mayHold = false;
+  #heldAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: DelivererOptions) {
     this.#options = options;
@@ -58,15 +62,13 @@ export class Deliverer {
     const found = new Set<string>();
     let result: RunResult = 'no webhooks';
     let page = await queue.served(undefined, WEBHOOKS_AT_ONCE);
-    if (page.length > 0 && !(await this.#hold())) {
-      this.#pauseAllBut(found);
-      return 'another replica delivers';
-    }
+    if (page.length > 0 && !(await this.#hold())) return this.#standBy();
     while (page.length > 0) {
       for (const stored of page) {
         if (stored.webhook.enabled) found.add(stored.webhook.id);
         if (await this.#tryToServe(stored)) result = 'behind';
         else if (result === 'no webhooks') result = 'delivering';
+        if (!(await this.#keepHold())) return this.#standBy();
       }
       page = await queue.served(page.at(-1)?.webhook.id, WEBHOOKS_AT_ONCE);
     }
@@ -109,7 +111,22 @@ export class Deliverer {
   async #hold(): Promise<boolean> {
     if (this.#stopping.signal.aborted) return false;
     this.#mayHold = true;
-    return this.#options.queue.hold(this.#holder, LEASE_MS);
+    const { queue, clock } = this.#options;
+    const atMs = clock.monotonicMs();
+    const isHeld = await queue.hold(this.#holder, LEASE_MS);
+    this.#heldAtMs = isHeld ? atMs : Number.NEGATIVE_INFINITY;
+    return isHeld;
+  }
+
+  /** Like `#hold`, but asks the store only if the lease is not new any more. */
+  async #keepHold(): Promise<boolean> {
+    const ageMs = this.#options.clock.monotonicMs() - this.#heldAtMs;
+    return ageMs < PROLONGED_AFTER_MS || this.#hold();
+  }
+
+  #standBy(): RunResult {
+    this.#pauseAllBut(new Set());
+    return 'another replica delivers';
   }
 
   #pauseAllBut(found: ReadonlySet<string>): void {
@@ -142,7 +159,7 @@ export class Deliverer {
     const { queue, source, clock } = this.#options;
     const { webhook } = stored;
     let pages = 0;
-    for (; pages < PAGES_IN_A_TURN; pages += 1) {
+    for (; pages < PAGES_IN_A_TURN && (await this.#keepHold()); pages += 1) {
       const making = { makeId: this.#makeId, source, nowMs: clock.nowMs() };
       const isMade = await queue.fanOut(webhook.id, (present, events) =>
         makeDeliveries(present, events, making),
@@ -161,7 +178,9 @@ export class Deliverer {
       this.attempts[hasFailed ? 'failed' : 'succeeded'] += 1;
     };
     const { signal: stopping } = this.#stopping;
-    const endpoint = new EndpointDeliveries({ ...this.#options, disable, onAttempt, stopping });
+    const endpoint = new EndpointDeliveries({
+      ...{ ...this.#options, holder: this.#holder, disable, onAttempt, stopping },
+    });
     this.#endpoints.set(webhook.id, endpoint);
     return endpoint;
   }

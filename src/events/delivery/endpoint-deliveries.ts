@@ -14,6 +14,8 @@ import { webhookSignature } from './signature.ts';
 /** What `EndpointDeliveries` is built from. */
 export interface EndpointOptions {
   readonly queue: DeliveryQueue;
+  /** Who has the lease, without which no attempt begins. */
+  readonly holder: string;
   readonly sender: Pick<DeliverySender, 'send'>;
   readonly vault: WebhookSeal;
   readonly clock: Clock;
@@ -55,7 +57,10 @@ export class EndpointDeliveries {
     return this.#underWay.size === 0;
   }
 
-  /** Starts the requests that are due, and goes on with the next ones as they end, until `pause`. */
+  /**
+   * Starts the requests that are due, and goes on with the next ones as they end, until `pause`, a change of the webhook, or the loss of
+   * the lease.
+   */
   start(stored: StoredWebhook): Promise<void> {
     this.#stored = stored;
     // One after the other: at the same time both would begin the same deliveries.
@@ -79,8 +84,9 @@ export class EndpointDeliveries {
     const stored = this.#stored;
     const room = this.#atOnce - this.#underWay.size;
     if (stored === undefined || room <= 0 || this.#options.stopping.aborted) return;
-    const { queue, clock } = this.#options;
-    const due = await queue.due(stored.webhook.id, clock.nowMs(), this.#underWay.size + room);
+    const { queue, clock, holder } = this.#options;
+    const limit = this.#underWay.size + room;
+    const due = await queue.due(stored.webhook, { holder, nowMs: clock.nowMs(), limit });
     const ready = due.filter(({ id }) => !this.#underWay.has(id)).slice(0, room);
     for (const delivery of ready) this.#begin(stored, delivery);
   }

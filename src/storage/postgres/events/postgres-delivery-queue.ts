@@ -91,13 +91,19 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
     });
   }
 
-  async due(webhookId: string, nowMs: number, limit: number): Promise<readonly Delivery[]> {
+  async due(
+    { id, version }: Pick<Webhook, 'id' | 'version'>,
+    { holder, nowMs, limit }: Parameters<DeliveryQueue['due']>[1],
+  ): Promise<readonly Delivery[]> {
     const rows = await this.#db
       .selectFrom('webhook_deliveries')
       .selectAll()
-      .where('webhook_id', '=', webhookId)
+      .where('webhook_id', '=', id)
       .where('status', '=', 'pending')
       .where('next_attempt_at', '<=', new Date(nowMs))
+      .where(sql<boolean>`EXISTS (SELECT FROM webhooks WHERE id = ${id} AND version = ${version})`)
+      .where(sql<boolean>`EXISTS (
+        SELECT FROM leases WHERE name = ${LEASE} AND holder = ${holder} AND held_until >= clock_timestamp())`)
       .orderBy('next_attempt_at')
       .limit(limit)
       .execute();
