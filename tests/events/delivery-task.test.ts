@@ -19,7 +19,7 @@ it('a stream that opens is noticed at once by the task that makes timed events',
     deliverer: {
       run: async () => 'no webhooks',
       backlog: async () => ({ pending: 0, oldestAtMs: null, disabled: 0 }),
-      trim: async () => {},
+      trim: async () => false,
       stop: async () => {},
     },
     timed: {
@@ -64,9 +64,8 @@ function scripted() {
   jest.useFakeTimers();
   const clock = new ManualClock(0);
   const calls = { run: 0, backlog: 0, trim: 0, stop: 0, timed: 0 };
-  const script: { delivered: RunResult | Error; timed: TimedResult } = {
-    delivered: 'no webhooks',
-    timed: 'unheard',
+  const script: { delivered: RunResult | Error; timed: TimedResult; hasMore: boolean | Error } = {
+    ...{ delivered: 'no webhooks', timed: 'unheard', hasMore: false },
   };
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line).msg) });
@@ -83,6 +82,8 @@ function scripted() {
       },
       trim: async () => {
         calls.trim += 1;
+        if (script.hasMore instanceof Error) throw script.hasMore;
+        return script.hasMore;
       },
       stop: async () => {
         calls.stop += 1;
@@ -160,6 +161,35 @@ it('the task of deliveries makes timed events every 20 seconds, counts every 30,
   clock.advance(3_600_000 - 62_000);
   await pass(1000);
   expect(calls.trim).toBe(1);
+  await pass(1000);
+  expect(calls.trim).toBe(2);
+  await task.stop();
+});
+
+it('the task of deliveries goes on trimming in its next runs until nothing is left', async () => {
+  const { task, calls, script, pass } = scripted();
+  script.hasMore = true;
+  task.start();
+  await pass(0);
+  await pass(1000);
+  script.hasMore = false;
+  await pass(1000);
+  script.delivered = 'delivering';
+  await pass(60_000);
+  expect(calls.trim).toBe(3);
+  await task.stop();
+});
+
+it('the task of deliveries logs once that trimming fails, and tries it an hour later', async () => {
+  const { task, clock, calls, script, lines, pass } = scripted();
+  script.delivered = 'delivering';
+  script.hasMore = new Error('a fault');
+  task.start();
+  await pass(0);
+  await pass(1000);
+  expect([calls.run, calls.trim]).toEqual([2, 1]);
+  expect(lines).toEqual(['old events and deliveries could not all be removed; it is tried again in an hour']);
+  clock.advance(3_600_000);
   await pass(1000);
   expect(calls.trim).toBe(2);
   await task.stop();

@@ -164,6 +164,29 @@ async function giveLeaseAway(): Promise<void> {
   );
 }
 
+/** Deliveries that succeeded long ago, and no others. */
+async function makeEnded(webhookId: string, number: number): Promise<void> {
+  await store.records.db.deleteFrom('webhook_deliveries').execute();
+  await sql`
+    INSERT INTO webhook_deliveries (id, webhook_id, created_at, event_type, event_ids, tags, is_batch, body, status, ended_at)
+    SELECT 'dlv_' || number, ${webhookId}, 'epoch', 'tollgate.key.created', '{}', '{}', false, '{}', 'succeeded', 'epoch'
+    FROM generate_series(1, ${number}::int) AS number`.execute(store.records.db);
+}
+
+/** Makes each statement fail that removes more than so many deliveries, until the returned function is called. */
+async function failToRemoveMoreThan(number: number): Promise<() => Promise<unknown>> {
+  const { db } = store.records;
+  await sql`
+    CREATE FUNCTION fail_as_the_test_wants() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF (SELECT count(*) FROM gone) > ${sql.raw(String(number))} THEN RAISE EXCEPTION 'as the test wants'; END IF;
+      RETURN NULL;
+    END $$`.execute(db);
+  await sql`
+    CREATE TRIGGER fail AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION fail_as_the_test_wants()`.execute(db);
+  return () => sql`DROP FUNCTION fail_as_the_test_wants CASCADE`.execute(db);
+}
+
 /** Once, while a webhook is served: lets something happen, and more time pass than the lease lasts. */
 function whileServing(happen: () => Promise<unknown>): void {
   const queue = store.records.deliveries;
@@ -784,6 +807,49 @@ describe('what was delivered', () => {
     await deliverer().trim();
     expect(await count('events')).toBe(1);
     await store.records.db.deleteFrom('events').execute();
+  });
+
+  it('is removed a few deliveries at a time: their bodies may be large', async () => {
+    const { webhook: made } = await webhook();
+    await makeEnded(made.id, 450);
+    // As if more took longer than a statement may.
+    const succeed = await failToRemoveMoreThan(200);
+    await deliverer().trim().finally(succeed);
+    expect(await count('webhook_deliveries')).toBe(0);
+  });
+
+  it('is removed although deliveries can not be removed, which the caller hears of', async () => {
+    const { webhook: made } = await webhook();
+    await makeKey();
+    await deliver(deliverer());
+    await makeEnded(made.id, 1);
+    clock.advance(8 * DAY_MS);
+    const succeed = await failToRemoveMoreThan(0);
+    await expect(deliverer().trim().finally(succeed)).rejects.toThrow('as the test wants');
+    expect(await count('events')).toBe(0);
+    await deliverer().trim();
+    expect(await count('webhook_deliveries')).toBe(0);
+  });
+
+  it('is removed in turns where there is much: each does some of everything', async () => {
+    const { webhook: made } = await webhook();
+    await makeKey();
+    await deliver(deliverer());
+    await makeEnded(made.id, 450);
+    clock.advance(8 * DAY_MS);
+    const { trim } = store.records.deliveries;
+    // A turn is over as soon as it has begun.
+    const turns = jest.spyOn(store.records.deliveries, 'trim').mockImplementation((limits, goesOn) => {
+      clock.advance(60_000);
+      return trim.call(store.records.deliveries, limits, goesOn);
+    });
+    const by = deliverer();
+    expect(await by.trim()).toBe(true);
+    const left = [await count('webhook_deliveries'), await count('events')];
+    while (await by.trim());
+    turns.mockRestore();
+    expect(left).toEqual([250, 0]);
+    expect(await count('webhook_deliveries')).toBe(0);
   });
 
   it('is removed with its webhook', async () => {

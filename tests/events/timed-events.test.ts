@@ -284,6 +284,18 @@ describe('the usage of an hour', () => {
     expect(await unsentRows()).toBe(0);
   });
 
+  it('is forgotten in several runs where there is much', async () => {
+    await sql`
+      INSERT INTO usage_unsent (hour, key_id, requests, successful, rate_limited, units, bytes_in, bytes_out)
+      SELECT 'epoch', 'key_' || n, 1, 1, 0, 1, 0, 0 FROM generate_series(1, 12000) AS n`.execute(
+      store.records.db,
+    );
+    expect(await timedUntil(0).run()).toBe('more');
+    expect(await unsentRows()).toBe(2000);
+    expect(await timedUntil(0).run()).not.toBe('more');
+    expect(await unsentRows()).toBe(0);
+  });
+
   it('is not forgotten once it is heard again', async () => {
     await hear('tollgate.usage.*');
     const keyId = await newKey();

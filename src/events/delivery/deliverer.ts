@@ -22,6 +22,8 @@ const PROLONGED_AFTER_MS = LEASE_MS / 3;
 const WEBHOOKS_AT_ONCE = 100;
 /** Pages of events for one webhook before the next webhook has its turn. */
 const PAGES_IN_A_TURN = 10;
+/** How long what is not needed is removed before the lease is prolonged. Milliseconds. */
+const TRIM_TURN_MS = 5000;
 const DAY_MS = 86_400_000;
 const SUCCEEDED_KEPT_DAYS = 7;
 const FAILED_KEPT_DAYS = 30;
@@ -80,14 +82,16 @@ export class Deliverer {
     return this.#options.queue.backlog();
   }
 
-  /** Removes what is not needed any more. */
-  async trim(): Promise<void> {
-    const nowMs = this.#options.clock.nowMs();
-    await this.#options.queue.trim({
+  /** Removes what is not needed any more, for some seconds. Resolves with whether there may be more. */
+  trim(): Promise<boolean> {
+    const { queue, clock } = this.#options;
+    const [nowMs, startedMs] = [clock.nowMs(), clock.monotonicMs()];
+    const limits = {
       succeededBeforeMs: nowMs - SUCCEEDED_KEPT_DAYS * DAY_MS,
       failedBeforeMs: nowMs - FAILED_KEPT_DAYS * DAY_MS,
       eventsBeforeMs: nowMs - EVENTS_KEPT_DAYS * DAY_MS,
-    });
+    };
+    return queue.trim(limits, () => clock.monotonicMs() - startedMs < TRIM_TURN_MS);
   }
 
   /** Resolves when no request is under way any more. */

@@ -76,18 +76,28 @@ export class DeliveryTask {
         this.backlog = await deliverer.backlog();
       }
       const timedResult = await this.#makeTimed();
-      if (monotonicMs() - this.#trimmedAtMs >= TRIM_EVERY_MS) {
-        this.#trimmedAtMs = monotonicMs();
-        await deliverer.trim();
-      }
+      const isTrimmed = await this.#isTrimmed();
       if (timedResult === 'more' || result === 'behind') return 0;
-      if (result !== 'no webhooks') return BUSY_PAUSE_MS;
+      if (result !== 'no webhooks' || !isTrimmed) return BUSY_PAUSE_MS;
       return timedResult === 'unheard' ? IDLE_PAUSE_MS : TIMED_EVERY_MS;
     } catch (err) {
       if (!this.#isFailing) log.warn({ err }, 'events could not be delivered; it is tried again');
       this.#isFailing = true;
       return STANDBY_PAUSE_MS;
     }
+  }
+
+  /** Removes what is not needed any more. Resolves with false if the next run goes on with that; it rests for an hour otherwise. */
+  async #isTrimmed(): Promise<boolean> {
+    const { deliverer, monotonicMs, log } = this.#options;
+    if (monotonicMs() - this.#trimmedAtMs < TRIM_EVERY_MS) return true;
+    try {
+      if (await deliverer.trim()) return false;
+    } catch (err) {
+      log.warn({ err }, 'old events and deliveries could not all be removed; it is tried again in an hour');
+    }
+    this.#trimmedAtMs = monotonicMs();
+    return true;
   }
 
   /** Makes the timed events that are due, and resolves with what is left. */

@@ -123,9 +123,10 @@ export interface DeliveryQueue {
   backlog(): Promise<Backlog>;
   /**
    * Removes deliveries that ended long ago, that have been due for long at a disabled webhook, or whose webhook was deleted, and events that
-   * all webhooks have considered and no stream can ask for.
+   * all webhooks have considered and no stream can ask for. Does some of each while `goesOn` says so, and resolves with whether there may be
+   * more. What can't be removed keeps nothing else from being removed: it rejects at the end.
    */
-  trim(limits: TrimLimits): Promise<void>;
+  trim(limits: TrimLimits, goesOn: () => boolean): Promise<boolean>;
 }
 
 /** What is removed. Milliseconds since 1970. */

@@ -28,8 +28,8 @@ export interface TimedEventStore {
   ): Promise<boolean>;
   /** Forgets up to where keys were looked at, if nothing hears of them. */
   forgetExpiries(): Promise<void>;
-  /** Removes usage that is kept for no webhook and no stream any more. */
-  forgetUsage(): Promise<void>;
+  /** Removes a page of usage that is kept for no webhook and no stream any more. Resolves with whether there may be more. */
+  forgetUsage(): Promise<boolean>;
 }
 
 /** What `TimedEvents` is built from. */
@@ -43,7 +43,7 @@ export interface TimedEventsOptions {
 /** What a run left: perhaps more to make, nothing, or nothing because nothing is heard. */
 export type TimedResult = 'more' | 'done' | 'unheard';
 
-/** Pages of events in one run: deliveries go on between two runs. */
+/** Pages in one run, which are made or forgotten: deliveries go on between two runs. */
 const PAGES_IN_A_RUN = 20;
 
 /** Makes the events that no change brings about: keys that expire, and the usage of hours that are complete. */
@@ -58,18 +58,21 @@ export class TimedEvents {
   async run(): Promise<TimedResult> {
     const { store } = this.#options;
     const subscribers = await store.subscribers();
-    if (!subscribers.usage) await store.forgetUsage();
-    if (!subscribers.any) {
-      await store.forgetExpiries();
-      return 'unheard';
-    }
     const left = { pages: PAGES_IN_A_RUN };
+    if (subscribers.any) await this.#passExpiries(left);
+    else await store.forgetExpiries();
+    if (subscribers.usage) await this.#passUsage(left);
+    else while (left.pages > 0 && (await store.forgetUsage())) left.pages -= 1;
+    if (left.pages === 0) return 'more';
+    return subscribers.any ? 'done' : 'unheard';
+  }
+
+  async #passExpiries(left: { pages: number }): Promise<void> {
+    const { store } = this.#options;
     for (const notice of EXPIRY_NOTICES) {
       const make = (keys: readonly ExpiringKey[]) => keys.map((key) => expiryEvent(notice, key));
       while (left.pages > 0 && (await store.passExpiries(notice, make))) left.pages -= 1;
     }
-    if (subscribers.usage) await this.#passUsage(left);
-    return left.pages === 0 ? 'more' : 'done';
   }
 
   async #passUsage(left: { pages: number }): Promise<void> {

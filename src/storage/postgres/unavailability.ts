@@ -54,6 +54,11 @@ export function storeFailure(error: unknown): unknown {
   return meansUnavailable(error) || meansUnprepared(error) ? new StoreUnavailable('postgres', error) : error;
 }
 
+/** Whether a query failed because Postgres cancelled its statement, for which it may be too large: SQLSTATE 57014. */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof StoreUnavailable && error.cause instanceof Error && codeOf(error.cause) === '57014';
+}
+
 /**
  * SQLSTATEs: 08 connection exceptions, 53 out of resources (also too many connections), 57P0x shut down or starting,
  * 57014 cancelled by statement_timeout, 25006 a standby replied, as during a failover.

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import { StoreUnavailable } from '../../../errors.ts';
 import {
   type AttemptResult,
   type Backlog,
@@ -12,6 +13,7 @@ import {
 import type { OutboxEvent } from '../../../events/outbox-event.ts';
 import type { StoredWebhook, Webhook } from '../../../events/webhook.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { isStatementTimeout } from '../unavailability.ts';
 import { deliveryOfRow, rowOfDelivery, webhookOfRow } from './webhook-rows.ts';
 
 const LEASE = 'webhooks';
@@ -19,6 +21,8 @@ const LEASE = 'webhooks';
 const EVENTS_AT_ONCE = 500;
 /** Rows that are removed in one statement. */
 const REMOVED_AT_ONCE = 5000;
+/** The same of deliveries: the body of each may have some megabytes. */
+const DELIVERIES_AT_ONCE = 200;
 /** Whether a webhook is enabled, or has not considered all that happened before it was disabled. */
 const IS_SERVED = sql<boolean>`(enabled OR last_event < heard_until)`;
 
@@ -186,39 +190,40 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
     return { pending: Number(pending), oldestAtMs: oldest?.getTime() ?? null, disabled: Number(disabled) };
   }
 
-  async trim({ succeededBeforeMs, failedBeforeMs, eventsBeforeMs }: TrimLimits): Promise<void> {
-    await this.#removeInParts(sql`webhook_deliveries WHERE id IN (
-      SELECT id FROM webhook_deliveries
-      WHERE status = 'succeeded' AND ended_at < ${new Date(succeededBeforeMs)}
-      LIMIT ${REMOVED_AT_ONCE})`);
-    await this.#removeInParts(sql`webhook_deliveries WHERE id IN (
-      SELECT id FROM webhook_deliveries
-      WHERE status IN ('failed', 'cancelled') AND ended_at < ${new Date(failedBeforeMs)}
-      LIMIT ${REMOVED_AT_ONCE})`);
-    await this.#removeInParts(sql`webhook_deliveries WHERE id IN (
-      SELECT webhook_deliveries.id FROM webhooks JOIN webhook_deliveries ON webhook_id = webhooks.id
-      WHERE NOT enabled AND status = 'pending' AND next_attempt_at < ${new Date(failedBeforeMs)}
-      LIMIT ${REMOVED_AT_ONCE})`);
-    // Looks at the oldest ones only: there is no index of the instants, and there may be millions of newer events.
-    await this.#removeInParts(sql`events WHERE sequence IN (
-      SELECT sequence FROM (
-        SELECT sequence, at FROM events
-        WHERE sequence <= coalesce((SELECT min(last_event) FROM webhooks WHERE ${IS_SERVED}), 9223372036854775807)
-        ORDER BY sequence LIMIT ${REMOVED_AT_ONCE}) AS oldest
-      WHERE at < ${new Date(eventsBeforeMs)})`);
-    // Usage of a key is moved long before.
-    await this.#removeInParts(sql`deleted_keys WHERE id IN (
-      SELECT id FROM deleted_keys WHERE deleted_at < now() - interval '35 days' LIMIT ${REMOVED_AT_ONCE})`);
-    for (const webhookId of await this.#deletedWebhooks())
-      await this.#removeInParts(sql`webhook_deliveries WHERE id IN (
-        SELECT id FROM webhook_deliveries WHERE webhook_id = ${webhookId} LIMIT ${REMOVED_AT_ONCE})`);
+  async trim(limits: TrimLimits, goesOn: () => boolean): Promise<boolean> {
+    const errors: unknown[] = [];
+    let hasMore = false;
+    const steps = removable(limits).map((rows) => () => this.#removeInParts(rows, goesOn));
+    for (const step of [...steps, () => this.#removeOfDeleted(goesOn)]) {
+      try {
+        if (await step()) hasMore = true;
+      } catch (error) {
+        if (error instanceof StoreUnavailable && !isStatementTimeout(error)) throw error;
+        errors.push(error);
+      }
+    }
+    if (errors.length > 1) throw new AggregateError(errors, 'Several kinds of rows could not be removed.');
+    if (errors.length === 1) throw errors[0];
+    return hasMore;
   }
 
-  async #removeInParts(rows: RawBuilder<unknown>): Promise<void> {
-    let removed: bigint | undefined;
+  /** Removes one part or more. Resolves with whether there may be others. */
+  async #removeInParts(rows: RawBuilder<unknown>, goesOn: () => boolean): Promise<boolean> {
+    let isEnd: boolean;
     do {
-      ({ numAffectedRows: removed } = await sql`DELETE FROM ${rows}`.execute(this.#db));
-    } while (removed);
+      const { numAffectedRows } = await sql`DELETE FROM ${rows}`.execute(this.#db);
+      isEnd = !numAffectedRows;
+    } while (!isEnd && goesOn());
+    return !isEnd;
+  }
+
+  async #removeOfDeleted(goesOn: () => boolean): Promise<boolean> {
+    for (const webhookId of await this.#deletedWebhooks()) {
+      const rows = sql`webhook_deliveries WHERE id IN (
+        SELECT id FROM webhook_deliveries WHERE webhook_id = ${webhookId} LIMIT ${DELIVERIES_AT_ONCE})`;
+      if (await this.#removeInParts(rows, goesOn)) return true;
+    }
+    return false;
   }
 
   /** The webhooks that have deliveries but do not exist any more. Reads one entry of the index for each webhook. */
@@ -234,4 +239,36 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
     );
     return rows.map(({ id }) => id);
   }
+}
+
+/** The kinds of rows that are removed, a part of each. */
+function removable({
+  succeededBeforeMs,
+  failedBeforeMs,
+  eventsBeforeMs,
+}: TrimLimits): readonly RawBuilder<unknown>[] {
+  return [
+    sql`webhook_deliveries WHERE id IN (
+      SELECT id FROM webhook_deliveries
+      WHERE status = 'succeeded' AND ended_at < ${new Date(succeededBeforeMs)}
+      LIMIT ${DELIVERIES_AT_ONCE})`,
+    sql`webhook_deliveries WHERE id IN (
+      SELECT id FROM webhook_deliveries
+      WHERE status IN ('failed', 'cancelled') AND ended_at < ${new Date(failedBeforeMs)}
+      LIMIT ${DELIVERIES_AT_ONCE})`,
+    sql`webhook_deliveries WHERE id IN (
+      SELECT webhook_deliveries.id FROM webhooks JOIN webhook_deliveries ON webhook_id = webhooks.id
+      WHERE NOT enabled AND status = 'pending' AND next_attempt_at < ${new Date(failedBeforeMs)}
+      LIMIT ${DELIVERIES_AT_ONCE})`,
+    // Looks at the oldest ones only: there is no index of the instants, and there may be millions of newer events.
+    sql`events WHERE sequence IN (
+      SELECT sequence FROM (
+        SELECT sequence, at FROM events
+        WHERE sequence <= coalesce((SELECT min(last_event) FROM webhooks WHERE ${IS_SERVED}), 9223372036854775807)
+        ORDER BY sequence LIMIT ${REMOVED_AT_ONCE}) AS oldest
+      WHERE at < ${new Date(eventsBeforeMs)})`,
+    // Usage of a key is moved long before.
+    sql`deleted_keys WHERE id IN (
+      SELECT id FROM deleted_keys WHERE deleted_at < now() - interval '35 days' LIMIT ${REMOVED_AT_ONCE})`,
+  ];
 }

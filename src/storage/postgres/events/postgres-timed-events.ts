@@ -12,7 +12,8 @@ import { IS_USAGE_AWAITED, IS_USAGE_HEARD, IS_USAGE_KEPT } from './unsent-usage.
 
 /** Events that are made in one transaction. */
 const EVENTS_AT_ONCE = 500;
-const REMOVED_AT_ONCE = 5000;
+/** Usage that is forgotten in one statement: a key may have a thousand customers in an hour. */
+const FORGOTTEN_AT_ONCE = 500;
 /** Keys that expire are looked at so late that a change which is under way is committed. Seconds. */
 const EXPIRY_LAG_S = 15;
 /** Sorts after all ids. */
@@ -118,26 +119,23 @@ export class PostgresTimedEvents implements TimedEventStore {
     await sql`DELETE FROM key_expiry_progress USING audit_log_ends WHERE NOT ${IS_HEARD}`.execute(this.#db);
   }
 
-  async forgetUsage(): Promise<void> {
+  async forgetUsage(): Promise<boolean> {
     const { rows: outdated } = await sql`
       SELECT FROM audit_log_ends WHERE hears_usage AND NOT ${IS_USAGE_AWAITED}`.execute(this.#db);
     if (outdated.length > 0) await this.#db.transaction().execute(noteListeners);
-    let removed: number | undefined;
-    do {
-      // Each statement looks again whether usage is kept: a webhook may have been made or enabled since.
-      const { rows } = await sql<{ removed: number }>`
-        WITH gone AS (
-          DELETE FROM usage_unsent WHERE ctid IN (
-            SELECT usage_unsent.ctid FROM usage_unsent, audit_log_ends WHERE NOT ${IS_USAGE_KEPT}
-            LIMIT ${REMOVED_AT_ONCE} FOR UPDATE OF usage_unsent SKIP LOCKED)
-          RETURNING hour, key_id
-        ), customers AS (
-          DELETE FROM usage_unsent_customers USING gone
-          WHERE usage_unsent_customers.hour = gone.hour AND usage_unsent_customers.key_id = gone.key_id
-        )
-        SELECT count(*)::int AS removed FROM gone`.execute(this.#db);
-      removed = rows[0]?.removed;
-    } while (removed === REMOVED_AT_ONCE);
+    // Looks again whether usage is kept: a webhook may have been made or enabled since.
+    const { rows } = await sql<{ removed: number }>`
+      WITH gone AS (
+        DELETE FROM usage_unsent WHERE ctid IN (
+          SELECT usage_unsent.ctid FROM usage_unsent, audit_log_ends WHERE NOT ${IS_USAGE_KEPT}
+          LIMIT ${FORGOTTEN_AT_ONCE} FOR UPDATE OF usage_unsent SKIP LOCKED)
+        RETURNING hour, key_id
+      ), customers AS (
+        DELETE FROM usage_unsent_customers USING gone
+        WHERE usage_unsent_customers.hour = gone.hour AND usage_unsent_customers.key_id = gone.key_id
+      )
+      SELECT count(*)::int AS removed FROM gone`.execute(this.#db);
+    return rows[0]?.removed === FORGOTTEN_AT_ONCE;
   }
 
   /** Runs work in a transaction, unless another replica does. Resolves with false then. */

@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from 'kysely';
-import { StoreUnavailable } from '../../../errors.ts';
 import {
   type PlanPreview,
   type PlanPreviews,
@@ -7,6 +6,7 @@ import {
   PreviewTooLarge,
 } from '../../../plans/preview/plan-preview.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { isStatementTimeout } from '../unavailability.ts';
 import { type PreviewRow, previewQuery } from './preview-query.ts';
 
 /** Enough for the sums of some 10 000 keys by day. A server process takes only as much as it needs. */
@@ -46,14 +46,8 @@ export class PostgresPlanPreviews implements PlanPreviews {
         return (await query.execute(transaction)).rows;
       });
     } catch (error) {
-      if (isTimeout(error)) throw new PreviewTooLarge(error);
+      if (isStatementTimeout(error)) throw new PreviewTooLarge(error);
       throw error;
     }
   }
-}
-
-/** Whether Postgres cancelled the statement: SQLSTATE 57014. */
-function isTimeout(error: unknown): boolean {
-  const cause = error instanceof StoreUnavailable ? error.cause : undefined;
-  return cause instanceof Error && 'code' in cause && cause.code === '57014';
 }
