@@ -2,6 +2,7 @@ import type { BlockList } from 'node:net';
 import type { BackendOptions } from '../backend/connector.ts';
 import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../http/request-id.ts';
+import type { KeyCache } from '../keys/cache/key-cache.ts';
 import type { KeyOrigins } from '../keys/cache/key-origins.ts';
 import type { PreviousSecretUses } from '../keys/secrets/previous-secret-uses.ts';
 import type { CostSettler } from '../limiter/cost-settler.ts';
@@ -43,7 +44,7 @@ export interface ProxyOptions extends BodyRateOptions {
   readonly maxUpgrades: number;
   /** Most of them of one key. */
   readonly upgradesPerKey: number;
-  readonly keys: KeySource;
+  readonly keys: KeySource & Pick<KeyCache, 'isCurrent'>;
   /** Limits how often an address may fail to authenticate. */
   readonly failedCredentials: FailedCredentials;
   readonly limiter: RateLimiter;

@@ -282,6 +282,22 @@ describe.each(MANAGEMENT_PORTS)('upgrades, %s', (_where, settings) => {
     }
   });
 
+  it.each(['disabled', 'deleted'] as const)(
+    'are closed when their key was %s before the backend switched',
+    async (change) => {
+      const { gateway, backend } = stage;
+      gateway.keyStore.hidesOutdated = true;
+      const client = await gateway.send(gateway.head('GET /chat', ...ASKS));
+      const upstream = await backend.connection();
+      await upstream.head();
+      if (change === 'disabled') await gateway.change({ enabled: false });
+      else await gateway.delete();
+      upstream.send(SWITCHES);
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 101 /);
+      await upstream.ended();
+    },
+  );
+
   it('are closed when their key expires', async () => {
     await stage.gateway.change({ expiresAtMs: Date.now() + 1500 });
     const { client, backend } = await open();

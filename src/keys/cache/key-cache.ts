@@ -224,6 +224,14 @@ export class KeyCache {
   }
 
   /**
+   * Whether the cache still has this very copy, and it was checked lately. Otherwise a copy that was held since it was found may lack a
+   * change. `nowMs` is by the monotonic clock.
+   */
+  isCurrent(entry: KeyEntry, nowMs: number): boolean {
+    return this.#entries.ofKey(entry.snapshot.keyId).includes(entry) && !this.isUnchecked(entry, nowMs);
+  }
+
+  /**
    * Drops the copies that these changes make outdated. All changes until `untilMs`, by the monotonic clock, are known now, or could not be
    * read because the record store does not respond.
    */

@@ -18,7 +18,7 @@ interface Expiry {
 
 /** The open tunnels by key, so that a key that may no longer be used loses them. */
 export class Tunnels {
-  readonly #keys: Pick<KeyCache, 'reload'>;
+  readonly #keys: Pick<KeyCache, 'isCurrent' | 'reload'>;
   readonly #clock: Clock;
   readonly #byKey = new Map<string, Set<Tunnel>>();
   /** For each key with tunnels that expires, or whose secret does: when to check the key again. */
@@ -26,7 +26,7 @@ export class Tunnels {
   #size = 0;
   #probing: NodeJS.Timeout | undefined = undefined;
 
-  constructor(keys: Pick<KeyCache, 'reload'>, clock: Clock) {
+  constructor(keys: Pick<KeyCache, 'isCurrent' | 'reload'>, clock: Clock) {
     this.#keys = keys;
     this.#clock = clock;
   }
@@ -38,15 +38,19 @@ export class Tunnels {
 
   /** Opens a tunnel, which closes when one of its ends does, when it is idle, or when its key may not be used any more. */
   open(options: Omit<TunnelOptions, 'onClosed'>): void {
-    const { keyId } = options.entry.snapshot;
+    const { entry } = options;
+    const { keyId } = entry.snapshot;
     const tunnel = new Tunnel({ ...options, onClosed: (closed) => this.#forget(keyId, closed) });
     const tunnels = this.#byKey.get(keyId) ?? new Set();
     this.#byKey.set(keyId, tunnels.add(tunnel));
     this.#size += 1;
     this.#probing ??= setInterval(() => this.#probe(), PROBE_MS).unref();
-    const endsAtMs = endOf(options.entry);
+    const endsAtMs = endOf(entry);
     if (endsAtMs < (this.#expiries.get(keyId)?.atMs ?? Number.POSITIVE_INFINITY))
       this.#recheckAt(keyId, endsAtMs);
+    // A change while the backend's response was pending rechecked only the tunnels that existed.
+    if (!this.#keys.isCurrent(entry, this.#clock.monotonicMs()))
+      this.#recheckSecret(keyId, entry.secretVersion);
   }
 
   /** Reads a changed or expired key again, and closes its tunnels if it may no longer be used. */

@@ -668,6 +668,23 @@ describe('the key cache', () => {
     ]);
   });
 
+  it('calls a held copy current until it is dropped, replaced or no longer checked', async () => {
+    const keys = await cacheOf();
+    const isCurrent = (entry: KeyEntry) => keys.isCurrent(entry, clock.monotonicMs());
+    const entry = await loaded(keys, store.add('key_a'));
+    expect(isCurrent(entry)).toBe(true);
+    const reloading = reload(keys, entry);
+    await store.respond();
+    const reloaded = (await reloading).entry as KeyEntry;
+    expect([entry, reloaded].map(isCurrent)).toEqual([false, true]);
+    clock.advance(8000);
+    expect(isCurrent(reloaded)).toBe(false);
+    keys.takeActive();
+    expect(isCurrent(reloaded)).toBe(true);
+    keys.drop('key_a');
+    expect(isCurrent(reloaded)).toBe(false);
+  });
+
   it('reads a key again when the read began before a change that is known by then', async () => {
     const keys = await cacheOf();
     const secret = store.add('key_a');

@@ -11,6 +11,8 @@ export class InMemoryKeys {
   readonly snapshots = new Map<string, KeySnapshot>();
   /** Makes it fail. */
   isDown = false;
+  /** Keeps the regular checks from finding outdated copies. */
+  hidesOutdated = false;
   /** How long it takes. Milliseconds. */
   delayMs = 0;
   /** What keys have in their `allowedOrigins`, by secret. */
@@ -34,7 +36,7 @@ export class InMemoryKeys {
         this.#read(() =>
           copies.flatMap(({ keyId, version }) => {
             const stored = this.#find(keyId);
-            if (stored?.version === version) return [];
+            if (this.hidesOutdated || stored?.version === version) return [];
             return [{ keyId, version: stored?.version ?? version, isGone: stored === undefined }];
           }),
         ),
