@@ -23,6 +23,8 @@ export class Tunnels {
   readonly #byKey = new Map<string, Set<Tunnel>>();
   /** For each key with tunnels that expires, or whose secret does: when to check the key again. */
   readonly #expiries = new Map<string, Expiry>();
+  /** For each key with tunnels that could not be read: when to read it again. */
+  readonly #retries = new Map<string, NodeJS.Timeout>();
   #size = 0;
   #probing: NodeJS.Timeout | undefined = undefined;
 
@@ -90,7 +92,13 @@ export class Tunnels {
   #judgeUnread(keyId: string, secretVersion: number): void {
     for (const tunnel of this.#bySecret(keyId).get(secretVersion) ?? [])
       if (keyFault(tunnel.entry, this.#clock) !== undefined) tunnel.close();
-    setTimeout(() => this.#recheckSecret(keyId, secretVersion), RETRY_MS).unref();
+    // Every check of a key fails meanwhile, and must not plan one more retry each.
+    if (!this.#byKey.has(keyId) || this.#retries.has(keyId)) return;
+    const retry = () => {
+      this.#retries.delete(keyId);
+      this.recheck(keyId);
+    };
+    this.#retries.set(keyId, setTimeout(retry, RETRY_MS).unref());
   }
 
   #probe(): void {
@@ -134,6 +142,8 @@ export class Tunnels {
     if (this.#size === 0) this.#stopProbing();
     if (tunnels.size > 0) return;
     this.#byKey.delete(keyId);
+    clearTimeout(this.#retries.get(keyId));
+    this.#retries.delete(keyId);
     this.#recheckAt(keyId, Number.POSITIVE_INFINITY);
   }
 }
