@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { lingerAfterResponse } from '../http/connections/lingering-close.ts';
 import type { RawHeadResponse } from '../http/node-internals.ts';
+import { PausedHeads } from './paused-heads.ts';
 
 /** A connection with this many waiting pipelined requests is paused. Bytes already read are still parsed: a thousand requests and more. */
 const MOST_WAITING = 16;
@@ -30,11 +31,13 @@ export class WaitingRequests {
   readonly #watched = new WeakSet<Socket>();
   readonly #waiting = new Map<Socket, Waiting>();
   readonly #onFlooded: () => void;
+  readonly #pausedHeads: PausedHeads;
   #all = 0;
 
-  /** `onFlooded` is called for each connection that is closed because too many wait. */
-  constructor(onFlooded: () => void) {
+  /** `onFlooded` is called for each connection that is closed because too many wait. `headMs` is the time for a head. */
+  constructor(onFlooded: () => void, headMs: number) {
     this.#onFlooded = onFlooded;
+    this.#pausedHeads = new PausedHeads(headMs);
   }
 
   /** False where the connection is closed, or is closed now because too many wait. */
@@ -74,6 +77,24 @@ export class WaitingRequests {
     socket.resume();
   }
 
+  /** To be called for each head that is complete. */
+  noteHead(socket: Socket): void {
+    this.#pausedHeads.delete(socket);
+  }
+
+  /**
+   * To be called when Node's timeout for a head is over. If the connection was paused meanwhile, returns true, and calls `onTimeout` when
+   * the rest of the head does not come in time once it is read.
+   */
+  extendHead(socket: Socket, onTimeout: () => void): boolean {
+    // Node itself pauses a connection that does not take a response.
+    if (socket.isPaused()) {
+      this.#watch(socket);
+      this.#pausedHeads.pause(socket);
+    }
+    return this.#pausedHeads.extend(socket, onTimeout);
+  }
+
   /**
    * Reads one more chunk from each paused connection, up to a bound and only while there is room for its requests: that a client has
    * left shows only after all the bytes that it has sent.
@@ -105,24 +126,31 @@ export class WaitingRequests {
   #start(socket: Socket): Waiting {
     const waiting = { count: 0, bytesBefore: socket.bytesRead, isProbed: false };
     this.#waiting.set(socket, waiting);
-    if (!this.#watched.has(socket)) this.#watch(socket);
+    this.#watch(socket);
     return waiting;
   }
 
   #watch(socket: Socket): void {
+    if (this.#watched.has(socket)) return;
     this.#watched.add(socket);
     socket.once('close', () => {
       this.#all -= this.#waiting.get(socket)?.count ?? 0;
       this.#waiting.delete(socket);
+      this.#pausedHeads.delete(socket);
     });
     // Node resumes the socket at the end of each request that it parses, and when a large response has been written. Each time it is
     // paused again before anything is read.
-    socket.on('resume', () => this.#pauseFlooded(socket));
+    socket.on('resume', () => {
+      this.#pauseFlooded(socket);
+      if (!socket.isPaused()) this.#pausedHeads.resume(socket);
+    });
   }
 
   #pauseFlooded(socket: Socket): void {
     const waiting = this.#waiting.get(socket);
-    if (waiting !== undefined && waiting.count >= MOST_WAITING && !waiting.isProbed) socket.pause();
+    if (waiting === undefined || waiting.count < MOST_WAITING || waiting.isProbed) return;
+    socket.pause();
+    this.#pausedHeads.pause(socket);
   }
 }
 
@@ -152,6 +180,7 @@ export function serveInOrder(serve: Serve, waiting: WaitingRequests): Serve {
     if (!res.destroyed) serve(req, res);
   };
   return (req, res) => {
+    waiting.noteHead(req.socket);
     // Node gives a response its socket once those before it are written.
     if (res.socket !== null) serve(req, res);
     else if (waiting.add(req)) {

@@ -26,6 +26,7 @@ import { closeIdleConnections, drain } from './drain.ts';
 import { ListeningSockets } from './listening-sockets.ts';
 import { MAX_HEADERS, REQUEST_HEAD_LIMIT_BYTES } from './parsing/head-limits.ts';
 import { MalformedInput } from './parsing/malformed-input.ts';
+import { isHeadTimeout } from './parsing/parser-errors.ts';
 import { serveInOrder, WaitingRequests } from './pipelining.ts';
 import { RequestRouter, type Routes } from './request-router.ts';
 import { isWebSocketUpgrade, mayLosePipelinedBytes } from './upgrade-requests.ts';
@@ -157,7 +158,7 @@ function eventHandlers(
   );
   const waiting = new WaitingRequests(() => {
     connectionLimit.flooded += 1;
-  });
+  }, timeouts.headMs);
   return { timeouts, connections, router, malformed, stalled, waiting };
 }
 
@@ -171,10 +172,19 @@ function createHttpServer(handlers: EventHandlers, options: PublicServerOptions)
   server.maxHeadersCount = MAX_HEADERS + 1;
   server.on('checkContinue', serve);
   server.on('checkExpectation', serve);
-  server.on('upgrade', (req, socket: Socket, firstBytes) => router.upgrade(req, socket, firstBytes));
-  server.on('connect', (req, socket: Socket) => router.connect(req, socket));
+  server.on('upgrade', (req, socket: Socket, firstBytes) => {
+    waiting.noteHead(socket);
+    router.upgrade(req, socket, firstBytes);
+  });
+  server.on('connect', (req, socket: Socket) => {
+    waiting.noteHead(socket);
+    router.connect(req, socket);
+  });
   server.on('timeout', (socket) => stalled.handle(socket));
-  server.on('clientError', (error: Error, socket: Socket) => malformed.handle(error, socket));
+  server.on('clientError', (error: Error, socket: Socket) => {
+    const handle = () => malformed.handle(error, socket);
+    if (!isHeadTimeout(error) || !waiting.extendHead(socket, handle)) handle();
+  });
   return server;
 }
 

@@ -1,6 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { RawPeer } from '../proxy/support/raw-peer.ts';
 import { MANAGEMENT_PORTS, withGateway } from '../proxy/support/with-gateway.ts';
 import { until, untilAtRest } from '../support/until.ts';
@@ -349,6 +349,107 @@ describe('a client with more requests waiting than are read at once', () => {
     await until(() => gateway.observed.length === 20_001);
     client.end();
     expect((await client.ended()).split('HTTP/1.1 401')).toHaveLength(20_001);
+  });
+});
+
+describe('a client whose next head is not read while its requests wait', () => {
+  const HEAD_MS = 500;
+  /** More than the system keeps for a connection. */
+  const LARGE = Buffer.alloc(24 * 1024 * 1024);
+  const held: ServerResponse[] = [];
+  const stage = withGateway({
+    timeouts: { headMs: HEAD_MS, probeMs: 600_000 },
+    management: (_req, res) => held.push(res),
+  });
+  const ONE = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+  const HELD = 'GET /rate-limit HTTP/1.1\r\nHost: a\r\n\r\n';
+
+  beforeEach(() => {
+    held.length = 0;
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  /** Resolves when each head that had begun before took longer than it may. Timers are those of the test from then on. */
+  async function headTimeout(): Promise<void> {
+    const slow = await stage.gateway.send('GET / HT');
+    expect(await slow.ended()).toMatch(/^HTTP\/1\.1 408 /);
+    const real = [
+      'nextTick',
+      'queueMicrotask',
+      'setImmediate',
+      'setInterval',
+      'performance',
+      'Date',
+    ] as const;
+    jest.useFakeTimers({ doNotFake: [...real] });
+  }
+
+  /** A client with 40 requests that wait, and the first bytes of a head behind them. */
+  async function waiting(start: string): Promise<RawPeer> {
+    const sent = HELD + ONE.repeat(40) + start;
+    const client = await stage.gateway.send(sent);
+    await until(() => held[0]?.socket?.isPaused() === true && held[0].socket.bytesRead === sent.length);
+    await headTimeout();
+    return client;
+  }
+
+  const responses = (count: number) => (text: string) => text.split(' 401 ').length === count + 1;
+
+  it('gets all its responses, however long these take', async () => {
+    const client = await waiting(ONE.slice(0, 10));
+    client.send(ONE.slice(10) + ONE.repeat(10));
+    held[0]?.end();
+    await client.until(responses(51));
+    jest.advanceTimersByTime(HEAD_MS);
+    client.send(ONE);
+    await client.until(responses(52));
+  });
+
+  it('gets 408 behind them when the rest does not come in time once it is read', async () => {
+    const client = await waiting(ONE.slice(0, 10));
+    held[0]?.end();
+    await client.until(responses(40));
+    client.send(ONE.slice(10, 12));
+    await stage.gateway.catchUp();
+    jest.advanceTimersByTime(HEAD_MS - 1);
+    await stage.gateway.catchUp();
+    expect(client.ending).toBe('open');
+    jest.advanceTimersByTime(1);
+    expect(await client.ended()).toMatch(/ 401 .*HTTP\/1\.1 408 .*"request_timeout"/s);
+  });
+
+  it('keeps the upgrade that this head becomes', async () => {
+    const { gateway, backend } = stage;
+    const upgrade = gateway.head('GET /2', ...ASKS);
+    const client = await waiting(upgrade.slice(0, 10));
+    held[0]?.end();
+    await client.until(responses(40));
+    client.send(upgrade.slice(10));
+    const upstream = await backend.connection();
+    await upstream.head();
+    upstream.send('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    await client.until((text) => text.includes(' 101 '));
+    jest.advanceTimersByTime(HEAD_MS);
+    upstream.send('last words');
+    upstream.end();
+    expect(await client.ended()).toMatch(/\r\n\r\nlast words$/);
+  });
+
+  it('gets them too when it takes a large response slowly meanwhile', async () => {
+    const client = await stage.gateway.send(HELD);
+    await until(() => held.length === 1);
+    const socket = held[0]?.socket;
+    client.socket.pause();
+    held[0]?.end(LARGE);
+    client.send(ONE + ONE.slice(0, 10));
+    await until(() => socket?.isPaused() === true);
+    await headTimeout();
+    client.send(ONE.slice(10));
+    client.socket.resume();
+    await until(() => client.length > LARGE.length);
+    await client.until(responses(2));
   });
 });
 

@@ -1,18 +1,20 @@
 import { TollgateError } from '../../errors.ts';
 import { headTooLarge, malformedVersion, versionNotSupported } from './parse-request.ts';
 
+const HEAD_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
+
 /**
  * The error response for a client whose bytes Node's parser rejected. Undefined when it can't be sent: the connection failed, or the
  * client closed it.
  */
 export function parserError(error: Error): TollgateError | undefined {
-  const code = 'code' in error ? String(error.code) : '';
+  const code = codeOf(error);
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return headTooLarge(error);
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new TollgateError('body_too_large', 'The chunk extensions of the body are too large.', error);
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
+    case HEAD_TIMEOUT:
       return new TollgateError('request_timeout', 'The head of the request did not arrive in time.', error);
     case 'HPE_INVALID_METHOD':
       return new TollgateError(
@@ -27,6 +29,15 @@ export function parserError(error: Error): TollgateError | undefined {
   }
   if (!code.startsWith('HPE_')) return undefined;
   return new TollgateError('bad_request', 'The request is not well-formed HTTP/1.1.', error);
+}
+
+/** Whether a head did not arrive in time. */
+export function isHeadTimeout(error: Error): boolean {
+  return codeOf(error) === HEAD_TIMEOUT;
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error ? String(error.code) : '';
 }
 
 /** The parser's reason for a version of two digits that it does not know. For all other faults of a version it has other reasons. */
