@@ -352,7 +352,7 @@ describe('who makes and ends links', () => {
 });
 
 describe('what links keep', () => {
-  it('is opened with a new encryption key after its rotation', async () => {
+  it('is opened with a new encryption key after its rotation, and not used up where that key is missing', async () => {
     const { secret, token } = await keyWithLink('Sealed again');
     const old = Buffer.from(ENCRYPTION_KEY, 'base64');
     const records = openOwnRecords();
@@ -360,6 +360,7 @@ describe('what links keep', () => {
       const vault = new SecretVault([Buffer.alloc(32, 7), old], systemRandom);
       expect(await rotateSealedHandovers(records.handovers, vault)).toBeGreaterThan(0);
       expect(await rotateSealedHandovers(records.handovers, vault)).toBe(0);
+      expect((await ask('reveal', token)).status).toBe(500);
       const back = new SecretVault([old, Buffer.alloc(32, 7)], systemRandom);
       expect(await rotateSealedHandovers(records.handovers, back)).toBeGreaterThan(0);
     } finally {

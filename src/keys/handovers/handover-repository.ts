@@ -39,13 +39,14 @@ export interface HandoverRepository {
   /** Revokes a link that is not used, and deletes what it keeps. Resolves with the link after that; undefined if there is none. */
   revoke(keyId: string, handoverId: string, change: ChangeContext): Promise<Handover | undefined>;
   /**
-   * Hands over what an open link keeps, and deletes it: of several calls, on whichever replicas, one gets it. Without `sealed` the link was not
-   * open, and nothing is changed.
+   * Hands over what an open link keeps, and deletes it: of several calls, on whichever replicas, one gets it. Without `secret` the link was not
+   * open, and nothing is changed; nor is anything if `open` throws.
    */
   use(
     tokenDigest: Buffer,
+    open: (handoverId: string, sealed: Buffer) => string,
     change: ChangeContext,
-  ): Promise<(FoundHandover & { readonly sealed?: Buffer }) | undefined>;
+  ): Promise<(FoundHandover & { readonly secret?: string }) | undefined>;
   /** Deletes what links keep that have expired at `nowMs` or whose secret is no longer valid, and links that expired before `beforeMs`. */
   prune(nowMs: number, beforeMs: number): Promise<void>;
 }

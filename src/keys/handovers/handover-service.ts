@@ -111,11 +111,12 @@ export class HandoverService {
     change: ChangeContext,
   ): Promise<{ readonly handover: Handover; readonly keyName: string; readonly secret: string }> {
     const { repository, vault } = this.#options;
-    const { handover, state, keyName, sealed } = await this.#found(token, client, (digest) =>
-      repository.use(digest, change),
+    const open = (id: string, sealed: Buffer) => vault.open(handoverSeal(id), sealed);
+    const { handover, state, keyName, secret } = await this.#found(token, client, (digest) =>
+      repository.use(digest, open, change),
     );
-    if (sealed === undefined || keyName === null) throw new HandoverGone(state, handover.usedAtMs);
-    return { handover, keyName, secret: vault.open(handoverSeal(handover.id), sealed) };
+    if (secret === undefined || keyName === null) throw new HandoverGone(state, handover.usedAtMs);
+    return { handover, keyName, secret };
   }
 
   async prune(): Promise<void> {

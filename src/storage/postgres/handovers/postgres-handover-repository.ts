@@ -87,8 +87,9 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
 
   use(
     tokenDigest: Buffer,
+    open: (handoverId: string, sealed: Buffer) => string,
     change: ChangeContext,
-  ): Promise<(FoundHandover & { readonly sealed?: Buffer }) | undefined> {
+  ): Promise<(FoundHandover & { readonly secret?: string }) | undefined> {
     return this.#changes.make(change, async (trx, note) => {
       const locked = await lockedHandover(trx, (link) => link.where('token_digest', '=', tokenDigest));
       if (locked === undefined) return undefined;
@@ -100,9 +101,10 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
       const sealed = await deleteSecret(trx, locked.id);
       const key = await selectTarget(trx, locked.key_id);
       if (sealed === undefined || key === undefined) throw new Error('An open link has lost what it keeps.');
+      const secret = open(locked.id, sealed);
       await mark(trx, locked.id, { used_at: new Date(change.atMs) });
       noteEnd(note, { action: 'key.hand-over', key, handoverId: locked.id });
-      return { ...found, sealed };
+      return { ...found, secret };
     });
   }
 
