@@ -69,6 +69,25 @@ describe('the record store, when Postgres goes down', () => {
     await records.close();
   });
 
+  it('may be tried again when two transactions have waited for each other', async () => {
+    const records = open(server.url);
+    const [one, other] = [
+      await records.db.startTransaction().execute(),
+      await records.db.startTransaction().execute(),
+    ];
+    await sql`select pg_advisory_xact_lock(1)`.execute(one);
+    await sql`select pg_advisory_xact_lock(2)`.execute(other);
+    const ended = await Promise.allSettled(
+      [
+        sql`select pg_advisory_xact_lock(2)`.execute(one),
+        sql`select pg_advisory_xact_lock(1)`.execute(other),
+      ].map((waiting, index) => waiting.finally(() => [one, other][index]?.rollback().execute())),
+    );
+    const reasons = ended.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
+    expect(reasons).toEqual([expect.any(StoreUnavailable)]);
+    await records.close();
+  });
+
   it('leaves an error that is not an outage as it is', async () => {
     const records = open(server.url);
     await expect(sql`select 1 / 0`.execute(records.db)).rejects.toThrow('division by zero');

@@ -47,11 +47,13 @@ function takeRows(result: QueryResult): QueryResult {
 }
 
 /**
- * The error with which a failed query rejects: `StoreUnavailable` if Postgres is unavailable, or lacks tables or columns that this version
- * of the program needs; otherwise the error itself. This is the only place that makes the distinction.
+ * The error with which a failed query rejects: `StoreUnavailable` if Postgres is unavailable, lacks tables or columns that this version of
+ * the program needs, or rolled the transaction back for another one; otherwise the error itself. This is the only place that makes the distinction.
  */
 export function storeFailure(error: unknown): unknown {
-  return meansUnavailable(error) || meansUnprepared(error) ? new StoreUnavailable('postgres', error) : error;
+  return meansUnavailable(error) || hasState(error, UNPREPARED_STATE) || hasState(error, ROLLED_BACK_STATE)
+    ? new StoreUnavailable('postgres', error)
+    : error;
 }
 
 /** Whether a query failed because Postgres cancelled its statement, for which it may be too large: SQLSTATE 57014. */
@@ -66,6 +68,8 @@ export function isStatementTimeout(error: unknown): boolean {
 const UNAVAILABLE_STATE = /^(?:08...|53...|57P0.|57014|25006)$/;
 /** A table, a column or the schema is missing: the migrations are still to be applied. */
 const UNPREPARED_STATE = /^(?:42P01|42703|3F000)$/;
+/** Two transactions waited for each other: it can be tried again. */
+const ROLLED_BACK_STATE = /^40P01$/;
 const UNAVAILABLE_SYSTEM = /^(?:ECONN\w+|ETIMEDOUT|EPIPE|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
 /** The errors of `pg` itself have no code. */
 const UNAVAILABLE_MESSAGE =
@@ -81,8 +85,8 @@ function meansUnavailable(error: unknown): boolean {
     : UNAVAILABLE_STATE.test(code) || UNAVAILABLE_SYSTEM.test(code);
 }
 
-function meansUnprepared(error: unknown): boolean {
-  return error instanceof Error && UNPREPARED_STATE.test(codeOf(error) ?? '');
+function hasState(error: unknown, states: RegExp): boolean {
+  return error instanceof Error && states.test(codeOf(error) ?? '');
 }
 
 function codeOf(error: Error): string | undefined {
