@@ -11,8 +11,6 @@ export const EXIT_CODES = {
   unavailable: 75,
   /** Settings or a configuration with faults. */
   configuration: 78,
-  /** The reader of standard output left before its end, as `head` does: what a shell shows for SIGPIPE. */
-  outputClosed: 141,
   /** A signal ended the start, before anything was begun that would have to be finished: what a shell shows for SIGTERM. */
   startEnded: 143,
 } as const;

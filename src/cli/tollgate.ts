@@ -12,7 +12,8 @@ const terminal: Terminal = {
 };
 process.stdout.on('error', (error) => {
   const code = systemCodeOf(error);
-  if (code === 'EPIPE') process.exit(EXIT_CODES.outputClosed);
+  // A reader that closes the pipe early, like `head`, is no fault, and hides none that the command has found.
+  if (code === 'EPIPE') process.exit();
   process.stderr.write(`Standard output can not be written (${code}).\n`);
   process.exit(EXIT_CODES.fault);
 });

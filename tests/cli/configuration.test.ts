@@ -167,6 +167,19 @@ describe('tollgate config apply', () => {
 });
 
 describe('tollgate config diff', () => {
+  it('ends with 2 where there are differences, although its reader has left', async () => {
+    // More than a pipe holds, so that the command still writes when the reader has gone.
+    const plans = Array.from({ length: 1000 }, (_, index) => ({
+      ...{ rateLimitId: `a-plan-with-a-long-name-${index}`, limit: 1, period: 'hour' },
+    }));
+    const { file, owner } = await fileWith(JSON.stringify({ plans }));
+    const shellLine = '{ "$@"; echo "code $?" >&2; } | head -c 1';
+    const words = ['config', 'diff', file, '--owner', owner, '-o', 'json'];
+    expect(await stage.tollgate.run(words, { shellLine })).toMatchObject({
+      stderr: expect.stringMatching(/\ncode 2\n$/),
+    });
+  });
+
   it('ends with 2 where something differs and with 0 where nothing does', async () => {
     const { file, owner } = await fileWith(yamlOf('g'));
     const words = ['config', 'diff', file, '--owner', owner];
