@@ -20,7 +20,7 @@ interface EditTokenProps {
 /** Changes a token. Its new scopes apply from its next request on. */
 export function EditToken({ token, onClose }: EditTokenProps) {
   const path = { adminTokenId: token.adminTokenId };
-  // Not polled: saving finds changes by others. Each opening reads the token anew: the cached version of an earlier one may be outdated.
+  // Not polled: saving finds changes by others. Each opening reads the token again: the cached version of an earlier one may be outdated.
   const [openedAt] = useState(now);
   const current = useLive(
     ['tokens', token.adminTokenId, openedAt],

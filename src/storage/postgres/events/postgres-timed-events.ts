@@ -152,7 +152,7 @@ export class PostgresTimedEvents implements TimedEventStore {
 class UsageUnheard extends Error {}
 
 /**
- * Throws `UsageUnheard`. Whoever disables a webhook takes the same lock: the webhook hears the events that are made now, or its usage is
+ * Throws `UsageUnheard`. A change that disables a webhook takes the same lock: the webhook hears the events that are made now, or its usage is
  * not taken. The lock first: the statement after it sees the webhooks of the transaction that held it before.
  */
 async function requireUsageHeard(trx: RecordsDatabase): Promise<void> {
