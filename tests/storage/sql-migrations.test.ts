@@ -6,6 +6,8 @@ import { sql } from 'kysely';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
 import { MIGRATIONS } from '../support/records.ts';
 import { createTestDatabase } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 async function withRecords(directory: string, replicas: number, run: (all: Records[]) => Promise<void>) {
   const database = await createTestDatabase();
@@ -53,6 +55,24 @@ describe('migrations', () => {
       expect(await records?.migrate()).toEqual(['0002_bad']);
       const rows = records && (await sql`select id from good`.execute(records.db)).rows;
       expect(rows).toEqual([{ id: 1 }, { id: 2 }]);
+    });
+    await rm(directory, { recursive: true });
+  });
+
+  it('let others read a table that a transaction holds, and are applied once that has ended', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-sql-'));
+    await writeFile(join(directory, '0001_first.sql'), 'CREATE TABLE first (id int);\n');
+    await withRecords(directory, 3, async ([migrating, dumping, serving]) => {
+      if (!migrating || !dumping || !serving) throw new Error('three are needed');
+      await migrating.migrate();
+      await writeFile(join(directory, '0002_column.sql'), 'ALTER TABLE first ADD COLUMN name text;\n');
+      const dump = await dumping.db.startTransaction().execute();
+      await sql`SELECT FROM first`.execute(dump);
+      const migrated = migrating.migrate();
+      await until(async () => (await waitingForLocks(serving.db)) > 0);
+      expect((await sql`SELECT FROM first`.execute(serving.db)).rows).toEqual([]);
+      await dump.commit().execute();
+      expect(await migrated).toEqual(['0002_column']);
     });
     await rm(directory, { recursive: true });
   });

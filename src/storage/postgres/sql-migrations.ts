@@ -1,16 +1,27 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { CompiledQuery, sql } from 'kysely';
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
 import type { PathCase } from '../../paths/path-readings.ts';
+import { systemCodeOf } from '../../platform/system-code.ts';
 import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import type { RecordsDatabase } from './records-database.ts';
+
+/** The longest wait of a migration for a lock on a table, behind which the reads and writes of the table queue up. */
+const LOCK_TIMEOUT = '2s';
+/** Between two attempts to get such a lock. Milliseconds. */
+const LOCK_PAUSE_MS = 1000;
+/** About five minutes: a dump holds locks on all tables until its end. */
+const LOCK_ATTEMPTS = 100;
+/** SQLSTATE of a lock that could not be had in time. */
+const LOCK_NOT_AVAILABLE = '55P03';
 
 const FILE_NAME = /^(\d{4}_[a-z0-9_]+)\.sql$/;
 
 /**
  * Applies the files `NNNN_name.sql` of the directory that this database has not seen, in order, forward only. Each has its own transaction,
- * so that no lock on a table is held while the next one runs. Resolves with the names of those applied now. Rejects when one fails: that
+ * so that no lock on a table is held while the next one runs, and is tried again while it can't have a lock. Resolves with the names of those applied now. Rejects when one fails: that
  * one is rolled back, those before it stay applied.
  *
  * Replicas that start together apply each migration once, because of a lock that ends with the transaction. Kysely's own lock belongs to
@@ -24,9 +35,21 @@ export async function applyMigrations(
   const applied: string[] = [];
   // Kysely rejects if a file of an applied migration is missing, even when there is nothing to apply.
   while ((await pendingMigrations(db, options.migrationsDirectory)).length > 0) {
-    applied.push(...(await db.transaction().execute((trx) => applyNext(trx, options))));
+    applied.push(...(await withLocks(() => db.transaction().execute((trx) => applyNext(trx, options)))));
   }
   return applied;
+}
+
+async function withLocks<Result>(attempt: () => Promise<Result>): Promise<Result> {
+  for (let attempts = 1; attempts < LOCK_ATTEMPTS; attempts += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof Error) || systemCodeOf(error.cause) !== LOCK_NOT_AVAILABLE) throw error;
+    }
+    await pause(LOCK_PAUSE_MS);
+  }
+  return attempt();
 }
 
 interface MigrationOptions {
@@ -41,6 +64,7 @@ async function applyNext(
 ): Promise<readonly string[]> {
   await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.migrations})`.execute(trx);
   await sql`SELECT set_config('tollgate.path_case', ${pathCase}, true)`.execute(trx);
+  await sql`SELECT set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`.execute(trx);
   const { error, results = [] } = await migrator(trx, directory).migrateUp();
   if (error !== undefined) {
     const failed = results.find((result) => result.status === 'Error')?.migrationName;
