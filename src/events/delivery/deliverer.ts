@@ -183,7 +183,11 @@ export class Deliverer {
     };
     const { signal: stopping } = this.#stopping;
     const endpoint = new EndpointDeliveries({
-      ...{ ...this.#options, holder: this.#holder, disable, onAttempt, stopping },
+      ...this.#options,
+      holder: this.#holder,
+      disable,
+      onAttempt,
+      stopping,
     });
     this.#endpoints.set(webhook.id, endpoint);
     return endpoint;

@@ -82,7 +82,8 @@ function keyOf(cell: (column: Column) => string): ForeignKey | string {
   ).map(cell);
   if (!secret && !sha256) return 'has no secret';
   const enabled = ENABLED.get(cell('enabled').toLowerCase());
-  if (enabled === undefined) return 'has another word under enabled than true, false or those of the guide';
+  if (enabled === undefined)
+    return `has another word under enabled than ${[...ENABLED.keys()].filter(Boolean).join(', ')}`;
   return {
     name: cell('name'),
     secret: secret ? { text: secret } : { sha256: sha256 ?? '' },
