@@ -45,7 +45,7 @@ export function KeyPage({ service, first, facts, onEnded }: KeyPageProps) {
   }, [refresh]);
   const onSecret = (isShown: boolean) => {
     isSecretShown.current = isShown;
-    if (isShown) void refresh();
+    void refresh();
   };
   const { key, at } = shown;
   return (
