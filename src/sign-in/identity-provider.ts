@@ -5,7 +5,7 @@ import { boundedFetch } from './bounded-fetch.ts';
 import type { Claims } from './claims.ts';
 import { claimValues } from './claims.ts';
 import { ClientAuthentication } from './client-authentication.ts';
-import { providerFailure } from './provider-failure.ts';
+import { providerFailure, userInfoFailure } from './provider-failure.ts';
 import type { ProviderTokens } from './sealed-session.ts';
 import { SignInFailure } from './sign-in-failure.ts';
 import { SigningKeys } from './signing-keys.ts';
@@ -237,7 +237,11 @@ export class IdentityProvider {
     subject: string,
   ): Promise<Claims | undefined> {
     if (config.serverMetadata().userinfo_endpoint === undefined) return undefined;
-    return attempt(() => client.fetchUserInfo(config, accessToken, subject));
+    try {
+      return await client.fetchUserInfo(config, accessToken, subject);
+    } catch (error) {
+      throw userInfoFailure(error);
+    }
   }
 
   async #discover(): Promise<Discovered> {

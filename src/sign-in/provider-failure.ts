@@ -26,18 +26,20 @@ const NOT_THE_PERSON: ReadonlySet<string> = new Set([
   'temporarily_unavailable',
   'slow_down',
 ]);
+/** Statuses with which the userinfo endpoint rejects an access token, or the person to whom it belongs. */
+const REJECTIONS: ReadonlySet<number> = new Set([400, 401, 403]);
 
 /** The failure for what a call of the provider has thrown. Keeps no text of the provider but the code of its error. */
 export function providerFailure(error: unknown): SignInFailure {
   if (error instanceof SignInFailure) return error;
   if (error instanceof AuthorizationResponseError) return rejected(error.error);
   if (error instanceof ResponseBodyError) {
-    const isAway = error.status >= 500 || NOT_THE_PERSON.has(error.error);
+    const isAway = isAwayWith(error.status) || NOT_THE_PERSON.has(error.error);
     return isAway ? new SignInFailure('provider_unavailable', codeIn(error.error)) : rejected(error.error);
   }
   if (error instanceof WWWAuthenticateChallengeError) {
-    if (error.status >= 500) return new SignInFailure('provider_unavailable', `status ${error.status}`);
-    return rejected(`status ${error.status}`);
+    const status = `status ${error.status}`;
+    return isAwayWith(error.status) ? new SignInFailure('provider_unavailable', status) : rejected(status);
   }
   // `openid-client` wraps what `boundedFetch` throws.
   if (error instanceof ClientError && error.cause instanceof SignInFailure) return error.cause;
@@ -51,6 +53,22 @@ export function providerFailure(error: unknown): SignInFailure {
   if (error instanceof TypeError)
     return new SignInFailure('provider_unavailable', codeOf(error.cause) ?? code);
   throw error;
+}
+
+/**
+ * The same for the userinfo endpoint. A rejection should have a challenge (RFC 6750, section 3), but those of some providers have none:
+ * it must not be taken for a provider that is away, which would keep the session.
+ */
+export function userInfoFailure(error: unknown): SignInFailure {
+  const response = error instanceof ClientError ? error.cause : undefined;
+  if (response instanceof Response && REJECTIONS.has(response.status))
+    return rejected(`status ${response.status}`);
+  return providerFailure(error);
+}
+
+/** Whether a response with this status is about the provider, which is overloaded or failing, and not about the person. */
+function isAwayWith(status: number): boolean {
+  return status >= 500 || status === 408 || status === 429;
 }
 
 function rejected(code: string): SignInFailure {

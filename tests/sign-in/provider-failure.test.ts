@@ -1,0 +1,57 @@
+import { describe, expect, it } from '@jest/globals';
+import { json, type Respond, ScriptedProvider } from './scripted-provider.ts';
+
+const provider = new ScriptedProvider();
+const { respond, client } = provider;
+const withRefreshToken = { refreshToken: 'r', accessToken: 'a' };
+const withoutRefreshToken = { refreshToken: null, accessToken: 'a' };
+
+/** A response with this status, with or without a challenge (RFC 6750, section 3). */
+const failing =
+  (status: number, hasChallenge: boolean): Respond =>
+  (res, req) => {
+    if (hasChallenge) res.setHeader('WWW-Authenticate', 'Bearer error="invalid_token"');
+    json({ error: 'access_denied' }, status)(res, req);
+  };
+const renew = (tokens: Parameters<ReturnType<typeof client>['renew']>[0]) =>
+  client().renew(tokens, 'alice', async () => {});
+
+describe.each([
+  ['with a challenge', true],
+  ['without a challenge', false],
+])('At a renewal without a refresh token, userinfo %s', (_what, hasChallenge) => {
+  it.each([400, 401, 403])('rejects the person with status %i', async (status) => {
+    await respond({ userinfo: failing(status, hasChallenge) });
+    await expect(renew(withoutRefreshToken)).rejects.toMatchObject({
+      ...{ reason: 'provider_rejected', detail: `status ${status}` },
+    });
+  });
+
+  it.each([408, 429, 500, 503])('says nothing about the person with status %i', async (status) => {
+    await respond({ userinfo: failing(status, hasChallenge) });
+    await expect(renew(withoutRefreshToken)).rejects.toMatchObject({ reason: 'provider_unavailable' });
+  });
+});
+
+describe('At a renewal with a refresh token', () => {
+  it.each([408, 429, 500, 503])(
+    'an error of the token endpoint says nothing about the person with status %i',
+    async (status) => {
+      await respond({ token: json({ error: 'rate_limited' }, status) });
+      await expect(renew(withRefreshToken)).rejects.toMatchObject({ reason: 'provider_unavailable' });
+    },
+  );
+
+  it('an error of the token endpoint rejects the person with status 400', async () => {
+    await respond({ token: json({ error: 'invalid_grant' }, 400) });
+    await expect(renew(withRefreshToken)).rejects.toMatchObject({ reason: 'provider_rejected' });
+  });
+
+  it('userinfo rejects the person if the new tokens have no ID token', async () => {
+    await respond({
+      token: json({ access_token: 'b', token_type: 'Bearer' }),
+      userinfo: failing(403, false),
+    });
+    await expect(renew(withRefreshToken)).rejects.toMatchObject({ reason: 'provider_rejected' });
+  });
+});
