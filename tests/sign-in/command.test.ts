@@ -170,6 +170,9 @@ describe('tollgate login --sso at another provider', () => {
     'http://localhost:80/callback',
     'http://127.0.0.1:80/callback?x',
     'http://evil@127.0.0.1:80/callback',
+    'http://127.0.0.1:0/callback',
+    'http://127.0.0.1:65536/callback',
+    'http://[::1]:99999/callback',
   ])('can not have codes sent to %s', async (redirectUri) => {
     expect(await send('', { redirectUri })).toMatchObject({ status: 400, body: { code: 'bad_request' } });
   });

@@ -149,7 +149,10 @@ const LONGEST_FIELD = 8192;
 
 /** RFC 8252, section 7.3: a command listens on a loopback address, on any port. Throws `bad_request` for another address. */
 function loopbackUri(text: string | undefined): string | undefined {
-  if (text === undefined || /^http:\/\/(?:127\.0\.0\.1|\[::1\]):\d{1,5}\/callback$/.test(text)) return text;
+  if (text === undefined) return text;
+  // The pattern lets ports through that do not exist.
+  if (/^http:\/\/(?:127\.0\.0\.1|\[::1\]):[1-9]\d{0,4}\/callback$/.test(text) && URL.canParse(text))
+    return text;
   throw new TollgateError('bad_request', '"redirectUri" must be like http://127.0.0.1:49152/callback.');
 }
 
