@@ -54,15 +54,15 @@ export class SelfService {
 
   /** Rejects with a `SelfServiceFault`, as all methods do. */
   async key(): Promise<OwnKey> {
-    return (await this.#ask('')).json();
+    return read((await this.#ask('')).json());
   }
 
   async usage(query: Readonly<Record<string, string>>): Promise<UsageSeries> {
-    return (await this.#ask(`/usage?${new URLSearchParams(query)}`)).json();
+    return read((await this.#ask(`/usage?${new URLSearchParams(query)}`)).json());
   }
 
   async usageFile(query: Readonly<Record<string, string>>): Promise<Blob> {
-    return (await this.#ask(`/usage?${new URLSearchParams({ ...query, format: 'csv' })}`)).blob();
+    return read((await this.#ask(`/usage?${new URLSearchParams({ ...query, format: 'csv' })}`)).blob());
   }
 
   /** Gives the key a new secret, which all further requests use. The same `attempt` never makes two of them. */
@@ -81,9 +81,7 @@ export class SelfService {
       headers: { 'Content-Type': 'application/json', 'Idempotency-Key': attempt },
       body: JSON.stringify({ graceSeconds }),
     });
-    const rotated: RotatedKey = await response.json().catch(() => {
-      throw new SelfServiceFault('broken');
-    });
+    const rotated: RotatedKey = await read(response.json());
     if (rotated.secret !== undefined) {
       this.#secret = rotated.secret;
       this.#mayHaveEnded = false;
@@ -97,7 +95,7 @@ export class SelfService {
       const secret = this.#secret;
       const response = await send(this.#path + path, init, secret);
       if (response.ok) return response;
-      const body: { readonly code?: string } = await response.json().catch(() => ({}));
+      const body = (await response.json().catch(() => ({}))) as { readonly code?: string };
       if (body.code === 'invalid_api_key') {
         // A rotation ends the secret before its response arrives.
         if (path !== '/rotate') await this.#rotation;
@@ -108,6 +106,15 @@ export class SelfService {
       if (!isTurn || waits >= MOST_WAITS) throw new SelfServiceFault(body.code ?? 'unavailable', response);
       await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
     }
+  }
+}
+
+/** The body of a response, unless it is cut off or not JSON. */
+async function read<Body>(body: Promise<unknown>): Promise<Body> {
+  try {
+    return (await body) as Body;
+  } catch {
+    throw new SelfServiceFault('broken');
   }
 }
 
