@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { UsageSeries } from '../../src/console/api/read-usage-series.ts';
-import { bucketsOf } from '../../src/console/pages/usage/buckets.ts';
-import { readView, spanBefore, spanOf } from '../../src/console/pages/usage/usage-view.ts';
+import { bucketIndexOf, bucketsOf } from '../../src/console/pages/usage/buckets.ts';
+import { momentFields, readView, spanBefore, spanOf } from '../../src/console/pages/usage/usage-view.ts';
 
 const NOW = Date.parse('2026-03-31T10:30:00Z');
 const view = (search: string) => readView(new URLSearchParams(`zone=utc&${search}`));
@@ -43,6 +43,37 @@ describe('the view of usage', () => {
   });
 });
 
+describe('a link to a moment', () => {
+  const addressOf = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString();
+
+  it('keeps its buckets at any later time', () => {
+    const sent = view('tag=eu');
+    const fields = momentFields(sent, spanOf(sent, NOW), Date.parse('2026-03-31T03:00:00Z'));
+    expect(fields).toEqual({
+      ...{ range: '', interval: 'hour', from: '2026-03-30', to: '2026-03-31', at: '2026-03-31T03:00:00Z' },
+    });
+    expect(view(addressOf(fields))).toMatchObject({ dates: { first: '2026-03-30', last: '2026-03-31' } });
+  });
+
+  it.each([
+    ['2026-01-03T03:00:00Z', '2026-01-01T00:00:00Z', '2026-01-04T00:00:00Z'],
+    ['2025-12-31T22:00:00Z', '2025-12-31T00:00:00Z', '2026-01-03T00:00:00Z'],
+    ['2026-01-02T22:00:00Z', '2026-01-01T00:00:00Z', '2026-01-03T00:00:00Z'],
+  ])('has the day of %s in it where the reader has another time zone', (at, from, to) => {
+    const read = view(addressOf({ from: '2026-01-01', to: '2026-01-02', interval: 'hour', at }));
+    expect(iso(spanOf(read, NOW))).toEqual([from, to]);
+  });
+
+  it.each([
+    ['the month that has begun before them', 'month', '2026-01-01T00:00:00Z'],
+    ['the hour that has begun before them, where days begin at half past', 'hour', '2026-01-14T23:30:00Z'],
+  ])('keeps its dates with %s', (_what, interval, at) => {
+    const dates = { first: '2026-01-15', last: '2026-02-15' };
+    const read = view(addressOf({ from: dates.first, to: dates.last, interval, at }));
+    expect(read.dates).toEqual(dates);
+  });
+});
+
 describe('the buckets of a series', () => {
   const counts = { failed: 3, rateLimited: 2, clientErrors: 2, serverErrors: 1, shadowLimited: 0 };
   const row = (start: string) => ({
@@ -78,6 +109,16 @@ describe('the buckets of a series', () => {
       [10, 7, 2, 1],
       [0, 0, 0, 0],
     ]);
+  });
+
+  it('are none for an instant before the first or after the last of them', () => {
+    const days = series('2026-02-27T00:00:00Z', '2026-03-01T00:00:00Z', []);
+    const { starts } = bucketsOf(days, 'day');
+    const indexOf = (at: string) => bucketIndexOf(Date.parse(at), starts, days);
+    expect(indexOf('2026-02-26T23:59:59Z')).toBe(-1);
+    expect(indexOf('2026-02-27T00:00:00Z')).toBe(0);
+    expect(indexOf('2026-02-28T23:59:59Z')).toBe(1);
+    expect(indexOf('2026-03-01T00:00:00Z')).toBe(-1);
   });
 
   it('begin with months where months are counted', () => {

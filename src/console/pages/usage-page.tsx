@@ -39,7 +39,9 @@ export function UsagePage() {
   const change = (fields: Readonly<Record<string, string | undefined>>) =>
     setParams(
       (present) => {
-        for (const [name, value] of Object.entries(fields)) {
+        // A moment is in the dates with which it was pointed out.
+        const isElsewhere = ['range', 'from', 'to'].some((name) => name in fields);
+        for (const [name, value] of Object.entries({ ...(isElsewhere && { at: undefined }), ...fields })) {
           if (value === undefined || value === '') present.delete(name);
           else present.set(name, value);
         }

@@ -31,6 +31,15 @@ export function bucketsOf({ from, to, rows, timeZone }: UsageSeries, interval: I
   };
 }
 
+/** The index of the bucket that an instant is in; -1: the series has none. */
+export function bucketIndexOf(
+  at: number,
+  starts: readonly number[],
+  { to }: Pick<UsageSeries, 'to'>,
+): number {
+  return at < Date.parse(to) ? starts.findLastIndex((start) => start <= at) : -1;
+}
+
 /** The length of the buckets, and whether days and months are in UTC or in the browser's time zone. */
 interface Calendar {
   readonly interval: Interval;

@@ -9,7 +9,7 @@ import { CopyButton } from '../../components/forms/copy-button.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { counted, formatNumber } from '../../format/numbers.ts';
-import { bucketsOf } from './buckets.ts';
+import { bucketIndexOf, bucketsOf } from './buckets.ts';
 import { outcomeSentence, outcomeSeries } from './outcome-chart.ts';
 import { OutcomeFigures } from './outcome-figures.tsx';
 import { RANGES, type UsageView } from './usage-view.ts';
@@ -31,7 +31,7 @@ export function UsageChart({ series, before, view, onMark }: UsageChartProps) {
     () => (before === undefined ? undefined : bucketsOf(before, interval).outcomes),
     [before, interval],
   );
-  const marked = at === undefined ? -1 : starts.findLastIndex((start) => start <= at);
+  const marked = at === undefined ? -1 : bucketIndexOf(at, starts, series);
   const data = useMemo((): ChartData => {
     const dashed = outcomesBefore && {
       name: 'All, the time before',

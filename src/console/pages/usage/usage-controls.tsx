@@ -134,7 +134,7 @@ function DayControls({ dates: { first, last }, onChange }: DayControlsProps) {
           type="date"
           value={first}
           max={last}
-          onChange={({ target }) => target.value !== '' && onChange({ from: target.value })}
+          onChange={({ target }) => target.value !== '' && onChange({ from: target.value, to: last })}
         />
       </Control>
       <Control label="Last day">
@@ -142,7 +142,7 @@ function DayControls({ dates: { first, last }, onChange }: DayControlsProps) {
           type="date"
           value={last}
           min={first}
-          onChange={({ target }) => target.value !== '' && onChange({ to: target.value })}
+          onChange={({ target }) => target.value !== '' && onChange({ from: first, to: target.value })}
         />
       </Control>
     </>

@@ -41,11 +41,17 @@ export type Grouping = keyof typeof GROUPINGS;
 const FILTERS = ['rateLimitId', 'consumerApiKeyId', 'tag', 'externalId'] as const;
 type Filter = (typeof FILTERS)[number];
 
+/** The first and the last date of a custom range, `YYYY-MM-DD`. */
+interface Dates {
+  readonly first: string;
+  readonly last: string;
+}
+
 /** The state of the usage page. All of it is in the URL, so that a link shows the same to others. */
 export interface UsageView {
   readonly range: RangeName | 'custom';
-  /** The first and the last date of a custom range, `YYYY-MM-DD`. */
-  readonly dates: { readonly first: string; readonly last: string } | undefined;
+  /** Of a custom range. The day of `at` is among them, unless the buckets are months. */
+  readonly dates: Dates | undefined;
   readonly interval: Interval;
   readonly groupBy: Grouping | undefined;
   readonly isCompared: boolean;
@@ -59,17 +65,21 @@ export interface UsageView {
 export function readView(params: URLSearchParams): UsageView {
   const at = Date.parse(params.get('at') ?? '');
   const [first, last] = [params.get('from') ?? '', params.get('to') ?? ''];
-  const dates = DATE.test(first) && DATE.test(last) && first <= last ? { first, last } : undefined;
-  const named = oneOf(Object.keys(RANGES) as RangeName[], params.get('range'));
-  const range = dates === undefined ? (named ?? '24h') : 'custom';
+  const isUtc = params.get('zone') === 'utc';
+  const named = DATE.test(first) && DATE.test(last) && first <= last ? { first, last } : undefined;
+  const length = oneOf(Object.keys(RANGES) as RangeName[], params.get('range'));
+  const range = named === undefined ? (length ?? '24h') : 'custom';
   const usual = range === 'custom' ? 'day' : RANGES[range].interval;
+  const interval = oneOf(['hour', 'day', 'month'], params.get('interval')) ?? usual;
+  // A month may begin before the range: its bucket has only those days of it that the range has.
+  const isWidened = named !== undefined && !Number.isNaN(at) && interval !== 'month';
   return {
     range,
-    dates,
-    interval: oneOf(['hour', 'day', 'month'], params.get('interval')) ?? usual,
+    dates: isWidened ? withDayOf(at, named, isUtc) : named,
+    interval,
     groupBy: oneOf(Object.keys(GROUPINGS) as Grouping[], params.get('groupBy')),
     isCompared: params.get('compare') === '1',
-    isUtc: params.get('zone') === 'utc',
+    isUtc,
     filters: Object.fromEntries(
       FILTERS.flatMap((name) => (params.get(name) ? [[name, params.get(name)]] : [])),
     ),
@@ -83,10 +93,24 @@ export function momentFields(
   { from, to }: Span,
   at: number,
 ): Readonly<Record<string, string>> {
-  const textOf = (instant: number) =>
-    view.isUtc ? new Date(instant).toISOString().slice(0, 10) : dateText(instant);
-  const { first, last } = view.dates ?? { first: textOf(from), last: textOf(to - 1) };
-  return { range: '', from: first, to: last, interval: view.interval, at: instantText(at) };
+  const { isUtc, interval } = view;
+  const { first, last } = view.dates ?? { first: dateOf(from, isUtc), last: dateOf(to - 1, isUtc) };
+  return { range: '', from: first, to: last, interval, at: instantText(at) };
+}
+
+/** The dates, and that of the instant: in the time zone of the reader it may be before or after those that an address names. */
+function withDayOf(at: number, dates: Dates, isUtc: boolean): Dates {
+  const { from, to } = spanOfDates(dates, isUtc);
+  const day = dateOf(at, isUtc);
+  // Where a time zone differs from UTC by half an hour, the first hour of a day begins before it.
+  if ((at > from - HOUR_MS && at < to) || !DATE.test(day)) return dates;
+  return at < to ? { ...dates, first: day } : { ...dates, last: day };
+}
+
+const HOUR_MS = 3_600_000;
+
+function dateOf(instant: number, isUtc: boolean): string {
+  return isUtc ? new Date(instant).toISOString().slice(0, 10) : dateText(instant);
 }
 
 function oneOf<T extends string>(all: readonly T[], text: string | null): T | undefined {
@@ -100,16 +124,18 @@ export interface Span {
 
 /** The span of a view at the time `now`. */
 export function spanOf({ range, dates, interval, isUtc }: UsageView, now: number): Span {
-  if (range === 'custom' && dates !== undefined) {
-    const startOf = isUtc ? utcDateStart : dateStart;
-    return { from: startOf(dates.first, 0), to: startOf(dates.last, 1) };
-  }
+  if (range === 'custom' && dates !== undefined) return spanOfDates(dates, isUtc);
   const length = RANGES[range === 'custom' ? '24h' : range];
   const back = moved(now, backwards(length), isUtc);
   if (interval === 'hour') return { from: back, to: now };
   // Whole days, of which today is the last.
   const next = length.unit === 'day' ? moved(back, { unit: 'day', count: 1 }, isUtc) : back;
   return { from: dayStart(next, isUtc), to: now };
+}
+
+function spanOfDates({ first, last }: Dates, isUtc: boolean): Span {
+  const startOf = isUtc ? utcDateStart : dateStart;
+  return { from: startOf(first, 0), to: startOf(last, 1) };
 }
 
 /** The previous period: the same length, at the same times of day. */
@@ -174,6 +200,6 @@ function dayStart(at: number, isUtc: boolean): number {
   return date.getTime();
 }
 
-function daysBetween({ first, last }: { readonly first: string; readonly last: string }): number {
+function daysBetween({ first, last }: Dates): number {
   return Math.round((utcDateStart(last, 1) - utcDateStart(first, 0)) / 86_400_000);
 }
