@@ -1,7 +1,7 @@
 import type { components } from '../../../client/management-api.ts';
 import type { Scope } from '../../api/api-context.tsx';
 import { instantText } from '../../api/instant-text.ts';
-import { dateText } from '../../format/date-text.ts';
+import { dateStart, dateText } from '../../format/date-text.ts';
 import type { AdminToken } from './shown-token.ts';
 
 type CreateBody = components['schemas']['CreateAdminTokenRequest'];
@@ -25,7 +25,8 @@ export function draftOf({ name, scopes, onlyTags, allowedIps, expiresAt }: Admin
     scopes,
     onlyTags: onlyTags.join(' '),
     allowedIps: (allowedIps ?? []).join(' '),
-    expires: expiresAt === null ? '' : dateText(Date.parse(expiresAt)),
+    // A token is valid until the instant before.
+    expires: expiresAt === null ? '' : dateText(Date.parse(expiresAt) - 1),
   };
 }
 
@@ -52,8 +53,7 @@ export function changesOf(token: AdminToken, draft: TokenDraft): Partial<ReturnT
 }
 
 function endOf(date: string): string {
-  const [year = 0, month = 1, day = 1] = date.split('-').map(Number);
-  return instantText(new Date(year, month - 1, day + 1));
+  return instantText(dateStart(date, 1));
 }
 
 function words(text: string): string[] {
