@@ -18,12 +18,14 @@ export function AuditFilters({ filter, onChange, isFiltered }: AuditFiltersProps
       <IdFilter
         label="Actor"
         placeholder="root, or adm_…"
+        pattern={ACTOR_ID}
         value={filter.actorId}
         onChange={(actorId) => onChange({ actorId })}
       />
       <IdFilter
         label="Target"
         placeholder="id of a key, plan or token"
+        pattern={ID}
         value={filter.targetId}
         onChange={(targetId) => onChange({ targetId })}
       />
@@ -75,19 +77,25 @@ function ActionFilter({ value, onChange }: ActionFilterProps) {
   );
 }
 
+/** What the gateway accepts as an id. */
+const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** The same, or the subject of a person. */
+const ACTOR_ID = /^[\x21-\x7e]{1,255}$/;
+
 interface IdFilterProps {
   readonly label: string;
   readonly placeholder: string;
+  readonly pattern: RegExp;
   readonly value: string;
   readonly onChange: (value: string) => void;
 }
 
 /** Applies when the field loses the focus, or with Enter. A text that can't be an id is not requested. */
-function IdFilter({ label, placeholder, value, onChange }: IdFilterProps) {
+function IdFilter({ label, placeholder, pattern, value, onChange }: IdFilterProps) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   const id = text.trim();
-  const isId = id === '' || /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(id);
+  const isId = id === '' || pattern.test(id);
   const apply = () => {
     if (isId && id !== value) onChange(id);
   };

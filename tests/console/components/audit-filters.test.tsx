@@ -1,0 +1,38 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { type AuditFilter, readAuditFilter } from '../../../src/console/pages/audit/audit-filter.ts';
+import { AuditFilters } from '../../../src/console/pages/audit/audit-filters.tsx';
+
+afterEach(cleanup);
+
+/** Enters a text in a field, and says what the page is asked to filter by. */
+function enter(label: string, value: string): readonly Partial<AuditFilter>[] {
+  const asked: Partial<AuditFilter>[] = [];
+  const filter = readAuditFilter(new URLSearchParams());
+  render(<AuditFilters filter={filter} isFiltered={false} onChange={(fields) => asked.push(fields)} />);
+  const field = screen.getByLabelText(label);
+  fireEvent.change(field, { target: { value } });
+  fireEvent.keyDown(field, { key: 'Enter' });
+  return asked;
+}
+
+describe('the filters of the audit log', () => {
+  it.each([
+    ['a token', 'adm_1'],
+    ['a person whose provider has bars in subjects', 'auth0|5f7c88'],
+    ['a person whose subject is an address', 'ada@example.com'],
+    ['a person with a long subject', 'a'.repeat(255)],
+  ])('take the id of %s as an actor', (_what, actorId) => {
+    expect(enter('Actor', ` ${actorId} `)).toEqual([{ actorId }]);
+  });
+
+  it.each([
+    ['Actor', 'Ada Example'],
+    ['Actor', 'a'.repeat(256)],
+    ['Target', 'auth0|5f7c88'],
+  ])('mark in the field %s what can not be an id, and do not ask for it: %s', (label, text) => {
+    expect(enter(label, text)).toEqual([]);
+    expect(screen.getByLabelText(label).getAttribute('aria-invalid')).toBe('true');
+  });
+});
