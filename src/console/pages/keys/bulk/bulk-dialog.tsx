@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { ManagementFault } from '../../../../client/management-fault.ts';
 import { useScopes } from '../../../api/api-context.tsx';
 import { useChange } from '../../../api/change.ts';
@@ -24,10 +24,15 @@ interface BulkDialogProps {
   readonly onClose: () => void;
 }
 
-/** Changes many keys. A dry run says how many they are, and the job begins only if they are still as many. */
+/** Changes many keys. A dry run says how many they are, and the job begins only with its button, if they are still as many. */
 export function BulkDialog({ chosen, onClose }: BulkDialogProps) {
   const bulk = useBulk(chosen);
   const { checked, jobId } = bulk;
+  const found = useRef<HTMLDivElement>(null);
+  // The number is read before the change begins: neither a second Enter nor one that is held reaches the button that begins it.
+  useEffect(() => {
+    if (checked !== undefined) found.current?.focus();
+  }, [checked]);
   if (jobId !== undefined)
     return (
       <Dialog open title="Changing keys" onClose={onClose}>
@@ -38,26 +43,30 @@ export function BulkDialog({ chosen, onClose }: BulkDialogProps) {
   const isDanger = bulk.draft.action === 'delete' || bulk.draft.action === 'disable';
   return (
     <Dialog open title="Change many keys" onClose={onClose}>
-      <form onSubmit={checked === undefined ? bulk.check : bulk.start} noValidate>
+      <form onSubmit={bulk.check} noValidate>
         {bulk.error !== undefined && <Notice tone="failed">{sentenceOf(bulk.error)}</Notice>}
         <BulkFields draft={bulk.draft} onChange={bulk.setDraft} />
         <ReasonField value={bulk.reason} onChange={bulk.setReason} />
         {checked !== undefined && (
-          <Notice tone={isDanger ? 'limited' : 'neutral'}>
-            {sentence(counted(checked.total, 'key'))}
-            {checked.notFound > 0 && ` ${counted(checked.notFound, 'key')} of those chosen no longer exist.`}
-          </Notice>
+          <div ref={found} tabIndex={-1}>
+            <Notice tone={isDanger ? 'limited' : 'neutral'}>
+              {sentence(counted(checked.total, 'key'))}
+              {checked.notFound > 0 &&
+                ` ${counted(checked.notFound, 'key')} of those chosen no longer exist.`}
+            </Notice>
+          </div>
         )}
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           {checked === undefined ? (
-            <Button look="primary" type="submit" aria-disabled={bulk.isPending}>
+            <Button key="check" look="primary" type="submit" aria-disabled={bulk.isPending}>
               Check first
             </Button>
           ) : (
             <Button
+              key="start"
               look={isDanger ? 'danger' : 'primary'}
-              type="submit"
+              onClick={bulk.start}
               disabled={checked.total === 0}
               aria-disabled={bulk.isPending}
             >
@@ -90,8 +99,7 @@ function useBulk(chosen: ChosenKeys) {
     const found = await change.submit({ body: { ...bulkRequestOf(chosen, draft), dryRun: true }, reason });
     if (found !== undefined && 'dryRun' in found) setChecked(found);
   };
-  const start = async (event: FormEvent) => {
-    event.preventDefault();
+  const start = async () => {
     if (checked === undefined) return;
     const body = { ...bulkRequestOf(chosen, draft), expectCount: checked.total };
     const job = await change.submit({ body, reason });
