@@ -16,7 +16,7 @@ import { Navigation } from './navigation.tsx';
 import styles from './shell.module.css';
 import { ShortcutHelp } from './shortcut-help.tsx';
 import { ROOT_WARNING, TokenDialog } from './token-dialog.tsx';
-import { useShortcuts } from './use-shortcuts.ts';
+import { useShortcuts, useSingleKeys } from './use-shortcuts.ts';
 
 const CommandPalette = lazy(() =>
   import('./command-palette.tsx').then((file) => ({ default: file.CommandPalette })),
@@ -40,7 +40,8 @@ export function Shell({ children }: { readonly children: ReactNode }) {
   const openHelp = useCallback(() => setOpened('help'), []);
   const openToken = useCallback(() => setOpened('token'), []);
   const close = useCallback(() => setOpened(undefined), []);
-  useShortcuts({ openPalette, openHelp });
+  const [hasSingleKeys, setSingleKeys] = useSingleKeys();
+  useShortcuts({ openPalette, openHelp, hasSingleKeys });
   const isRootNoticeShown = useFirstView();
   return (
     <div className={classes(styles.shell, folded && styles.folded)}>
@@ -66,7 +67,9 @@ export function Shell({ children }: { readonly children: ReactNode }) {
         </Suspense>
       )}
       {opened === 'token' && <TokenDialog onClose={close} />}
-      {opened === 'help' && <ShortcutHelp onClose={close} />}
+      {opened === 'help' && (
+        <ShortcutHelp hasSingleKeys={hasSingleKeys} onSingleKeys={setSingleKeys} onClose={close} />
+      )}
     </div>
   );
 }

@@ -1,10 +1,17 @@
 import { useScopes } from '../api/api-context.tsx';
+import { Checkbox } from '../components/forms/field.tsx';
 import { Dialog } from '../components/layout/dialog.tsx';
 import { Facts } from '../components/layout/facts.tsx';
 import { NAVIGATION } from '../routes.tsx';
 
-/** All keyboard shortcuts. */
-export function ShortcutHelp({ onClose }: { readonly onClose: () => void }) {
+interface ShortcutHelpProps {
+  readonly hasSingleKeys: boolean;
+  readonly onSingleKeys: (isOn: boolean) => void;
+  readonly onClose: () => void;
+}
+
+/** All keyboard shortcuts, and a switch for those of single keys. */
+export function ShortcutHelp({ hasSingleKeys, onSingleKeys, onClose }: ShortcutHelpProps) {
   const { can } = useScopes();
   const pages = NAVIGATION.filter(({ scope }) => scope === undefined || can(scope));
   return (
@@ -18,6 +25,12 @@ export function ShortcutHelp({ onClose }: { readonly onClose: () => void }) {
           ),
           ['This help', <Keys key="help" keys={['?']} />],
         ]}
+      />
+      <Checkbox
+        label="Shortcuts of single keys"
+        hint="When they are off, only Ctrl K is left. This browser keeps the choice."
+        checked={hasSingleKeys}
+        onChange={({ target }) => onSingleKeys(target.checked)}
       />
     </Dialog>
   );

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { NAVIGATION } from '../routes.tsx';
 
@@ -7,13 +7,28 @@ const SEQUENCE_MS = 1000;
 interface ShortcutActions {
   readonly openPalette: () => void;
   readonly openHelp: () => void;
+  /** Whether keys without Ctrl do something. */
+  readonly hasSingleKeys: boolean;
+}
+
+const STORAGE_KEY = 'tollgate.single-key-shortcuts';
+
+/** Whether shortcuts of single keys are on, and how to switch them. Speech input and unsteady hands press them by accident (WCAG 2.1.4). */
+export function useSingleKeys(): readonly [isOn: boolean, switchTo: (isOn: boolean) => void] {
+  const [isOn, setOn] = useState(() => localStorage.getItem(STORAGE_KEY) !== 'off');
+  const switchTo = (next: boolean) => {
+    if (next) localStorage.removeItem(STORAGE_KEY);
+    else localStorage.setItem(STORAGE_KEY, 'off');
+    setOn(next);
+  };
+  return [isOn, switchTo];
 }
 
 /**
  * `Ctrl K`: the palette; `/`: the search field of the page, or else the palette; `?`: help; `g` and a letter: a page.
- * Single letters do nothing while the person types or a dialog is open.
+ * Without `hasSingleKeys` there is only the first. Single keys do nothing while the person types or a dialog is open.
  */
-export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
+export function useShortcuts({ openPalette, openHelp, hasSingleKeys }: ShortcutActions): void {
   const [, navigate] = useLocation();
   const lastG = useRef(Number.NEGATIVE_INFINITY);
   useEffect(() => {
@@ -26,7 +41,7 @@ export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
         event.preventDefault();
         return openPalette();
       }
-      if (event.ctrlKey || event.metaKey || event.altKey || isBusy(event.target)) return;
+      if (!hasSingleKeys || event.ctrlKey || event.metaKey || event.altKey || isBusy(event.target)) return;
       const isSecond = event.timeStamp - lastG.current < SEQUENCE_MS;
       lastG.current = event.key === 'g' && !isSecond ? event.timeStamp : Number.NEGATIVE_INFINITY;
       if (isSecond) return goTo(event.key);
@@ -38,7 +53,7 @@ export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
     };
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
-  }, [navigate, openPalette, openHelp]);
+  }, [navigate, openPalette, openHelp, hasSingleKeys]);
 }
 
 function isPaletteKey({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {

@@ -1,0 +1,65 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import { Router } from 'wouter';
+import { Shell } from '../../../src/console/shell/shell.tsx';
+import { axeFaults } from './support/axe-faults.ts';
+import { SignedIn } from './support/stage.tsx';
+
+const user = userEvent.setup();
+beforeEach(() => {
+  localStorage.clear();
+  window.history.replaceState(null, '', '/tollgate/console/nowhere');
+});
+afterEach(cleanup);
+
+function show(): void {
+  render(
+    <SignedIn url="http://127.0.0.1:1" scopes={['keys:read']}>
+      <Router base="/tollgate/console">
+        <Shell>A page</Shell>
+      </Router>
+    </SignedIn>,
+  );
+}
+
+const HELP = { name: 'Keyboard shortcuts' };
+const singleKeys = () =>
+  screen.findByRole<HTMLInputElement>('checkbox', { name: 'Shortcuts of single keys' });
+const closeDialog = async () => {
+  await user.keyboard('{Escape}');
+  await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+};
+
+it('the console has shortcuts of single keys', async () => {
+  show();
+  await user.keyboard('?');
+  await screen.findByRole('dialog', HELP);
+  expect((await singleKeys()).checked).toBe(true);
+  expect(await axeFaults()).toEqual([]);
+  await closeDialog();
+  await user.keyboard('gk');
+  expect(window.location.pathname).toBe('/tollgate/console/keys');
+});
+
+it('all shortcuts but Ctrl K can be switched off for this browser, and on again', async () => {
+  show();
+  await user.click(screen.getByRole('button', HELP));
+  await user.click(await singleKeys());
+  await closeDialog();
+  cleanup();
+  show();
+  await user.keyboard('?/gk');
+  expect(screen.queryByRole('dialog')).toBeNull();
+  expect(window.location.pathname).toBe('/tollgate/console/nowhere');
+  await user.keyboard('{Control>}k{/Control}');
+  await screen.findByRole('dialog', { name: 'Go to' });
+  await closeDialog();
+  await user.click(screen.getByRole('button', HELP));
+  expect((await singleKeys()).checked).toBe(false);
+  await user.click(await singleKeys());
+  await closeDialog();
+  await user.keyboard('?');
+  await screen.findByRole('dialog', HELP);
+});
