@@ -57,7 +57,7 @@ interface SignedInProps {
   readonly serial: number;
 }
 
-/** Has its own client and cache for each sign-in, so that no data outlasts the session that may see it. */
+/** Has its own client and cache for each sign-in, so that no data outlasts the token or the person that may see it. */
 function SignedIn({ session, token, serial }: SignedInProps) {
   // The gateway itself goes on with a new secret of the token: a new client would lose what the pages show.
   const [gateway] = useState(() =>
@@ -89,7 +89,11 @@ function WithWhoami({ session, serial, gateway }: WithWhoamiProps) {
       const found = await bodyOf(gateway.client.GET('/tollgate/whoami', { signal }));
       gateway.setScopes(found.scopes);
       const known = queries.getQueryData<Api['whoami']>(['whoami']);
-      if (known !== undefined && known.sessionId !== found.sessionId) session.replaceSession(serial);
+      if (known !== undefined && known.sessionId !== found.sessionId) {
+        // What the same person has typed stays; what they may do now is in `found`.
+        if (known.subject === found.subject) session.continueSession(serial);
+        else session.replaceSession(serial);
+      }
       return found;
     },
     // The scopes of a token or a person can change meanwhile.

@@ -1,4 +1,4 @@
-import { createContext, use } from 'react';
+import { createContext, use, useEffect } from 'react';
 import type { components } from '../../client/management-api.ts';
 import type { Gateway } from './gateway-client.ts';
 import type { SessionStore } from './session-store.ts';
@@ -24,4 +24,10 @@ export function useApi(): Api {
 export function useScopes(): { readonly can: (scope: Scope) => boolean } {
   const { scopes } = useApi().whoami;
   return { can: (scope) => scopes.includes(scope) };
+}
+
+/** For what shows a secret that can't be shown again: neither the end of the session nor another sign-in takes it away. */
+export function useKeptSession(): void {
+  const { session } = useApi();
+  useEffect(() => session.keep(), [session]);
 }

@@ -36,6 +36,10 @@ export class SessionStore {
   readonly #listeners = new Set<() => void>();
   #serial = 0;
   #session: Session;
+  /** How many components show what can't be shown again. */
+  #keepers = 0;
+  /** What happens to the sign-in once there is none of them. */
+  #waiting: (() => void) | undefined;
 
   /** A token of this tab comes before the session of the browser, and a failed sign-in is shown before either. */
   constructor(storage: Storage, { hasSession = false, failure }: Start = {}) {
@@ -61,9 +65,29 @@ export class SessionStore {
     this.#begin(token);
   }
 
-  /** The browser has the cookie of another session: someone has signed in in another tab. */
+  /**
+   * Makes the end or the replacement of the sign-in wait until the returned function is called, because the page shows a secret that can't be
+   * shown again. Signing out does not wait.
+   */
+  keep(): () => void {
+    this.#keepers += 1;
+    return () => {
+      this.#keepers -= 1;
+      if (this.#keepers > 0) return;
+      const waiting = this.#waiting;
+      this.#waiting = undefined;
+      waiting?.();
+    };
+  }
+
+  /** The browser has the cookie of another person's session, who has signed in in another tab. */
   replaceSession(serial: number): void {
-    if (this.#isCurrent(serial)) this.#begin(null);
+    this.#unlessKept(serial, () => this.#begin(null));
+  }
+
+  /** The same person has signed in again in another tab: the sign-in goes on, although the session before may have ended. */
+  continueSession(serial: number): void {
+    if (this.#isCurrent(serial)) this.#waiting = undefined;
   }
 
   /** The token has a new secret. The sign-in goes on. */
@@ -79,9 +103,14 @@ export class SessionStore {
 
   /** The gateway has rejected the token or the session. Does nothing if there was another sign-in since. */
   expire(serial: number): void {
-    if (!this.#isCurrent(serial)) return;
     const isToken = this.#session.status === 'signed-in' && this.#session.token !== null;
-    this.#end(isToken ? 'token-expired' : 'session-ended');
+    this.#unlessKept(serial, () => this.#end(isToken ? 'token-expired' : 'session-ended'));
+  }
+
+  #unlessKept(serial: number, change: () => void): void {
+    if (!this.#isCurrent(serial)) return;
+    if (this.#keepers === 0) change();
+    else this.#waiting = () => this.#isCurrent(serial) && change();
   }
 
   #isCurrent(serial: number): boolean {

@@ -75,6 +75,46 @@ describe('the session of the console', () => {
     });
   });
 
+  it('ends, or is replaced, only when a secret is kept that can not be shown again', () => {
+    const session = new SessionStore(sessionStorage, { hasSession: true });
+    const [release, releaseOther] = [session.keep(), session.keep()];
+    const before = session.current();
+    session.expire(serialOf(session));
+    release();
+    expect(session.current()).toBe(before);
+    session.replaceSession(serialOf(session));
+    expect(session.current()).toBe(before);
+    releaseOther();
+    expect(session.current()).toMatchObject({ status: 'signed-in', serial: serialOf(session) });
+    expect(session.current()).not.toBe(before);
+    const last = session.keep();
+    session.expire(serialOf(session));
+    last();
+    expect(session.current()).toEqual({ status: 'signed-out', reason: 'session-ended' });
+  });
+
+  it('goes on after a secret was kept if the person has signed in again meanwhile', () => {
+    const session = new SessionStore(sessionStorage, { hasSession: true });
+    const before = session.current();
+    const release = session.keep();
+    session.expire(serialOf(session));
+    session.continueSession(serialOf(session));
+    release();
+    expect(session.current()).toBe(before);
+  });
+
+  it('ends at once by signing out, and the next one is not ended by what waited', () => {
+    const session = new SessionStore(sessionStorage);
+    session.signIn('tga_old', false);
+    const release = session.keep();
+    session.expire(serialOf(session));
+    session.signOut();
+    expect(session.current()).toEqual({ status: 'signed-out', reason: 'signed-out' });
+    session.signIn('tga_new', false);
+    release();
+    expect(session.current()).toMatchObject({ status: 'signed-in', token: 'tga_new' });
+  });
+
   it('shows a sign-in that failed before any session or token that is there', () => {
     const failure = { sentence: 'It failed.', requestId: 'r-1' };
     const session = new SessionStore(sessionStorage, { hasSession: true, failure });

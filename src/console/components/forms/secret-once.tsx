@@ -1,4 +1,5 @@
 import { Download } from 'lucide-react';
+import { useKeptSession } from '../../api/api-context.tsx';
 import { saveFile } from '../../api/save-file.ts';
 import { DialogActions } from '../layout/dialog.tsx';
 import { Notice } from '../states/notice.tsx';
@@ -15,8 +16,9 @@ interface SecretOnceProps {
   readonly onDone: () => void;
 }
 
-/** Shows a new secret, to be copied or downloaded. The secret is in no cache: closing removes it from the page. */
+/** Shows a new secret, to be copied or downloaded. The secret is in no cache: closing removes it from the page, and the end of the session does not. */
 export function SecretOnce({ secret, notice, file, onDone }: SecretOnceProps) {
+  useKeptSession();
   return (
     <>
       <Notice tone="limited">{notice}</Notice>

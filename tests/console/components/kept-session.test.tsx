@@ -1,0 +1,94 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import { SessionStore } from '../../../src/console/api/session-store.ts';
+import { App } from '../../../src/console/app.tsx';
+import { respondTo } from './support/stubbed-fetch.ts';
+import './support/patience.ts';
+
+const SECRET = 'tga_shown_once';
+const ALICE = {
+  ...{ type: 'person', adminTokenId: null, sessionId: 'ses_1', subject: 'alice', name: 'Alice Example' },
+  ...{ email: null, scopes: ['tokens:write'], onlyTags: [], expiresAt: '2099-01-01T00:00:00Z' },
+  ...{ version: '1.2.3', settings: {} },
+};
+const BOB = { ...ALICE, sessionId: 'ses_2', subject: 'bob', name: 'Bob Example' };
+const ENDED = { status: 401, body: { error: 'This is no valid session.', code: 'invalid_root_token' } };
+
+let stub: ReturnType<typeof respondTo>;
+/** Whose session the browser has. */
+let person: typeof ALICE | undefined;
+/** Whose requests the gateway has responded to, as ids of sessions. */
+let seen: string[];
+
+beforeEach(async () => {
+  sessionStorage.clear();
+  localStorage.clear();
+  person = ALICE;
+  seen = [];
+  stub = respondTo(({ url, method }) => {
+    seen.push(person?.sessionId ?? 'none');
+    if (person === undefined) return ENDED;
+    if (method === 'POST')
+      return { status: 201, body: { adminTokenId: 'adm_1', name: 'Deployment', secret: SECRET } };
+    if (url.endsWith('/whoami')) return { status: 200, body: person };
+    return { status: 200, body: { adminTokens: [], sessions: [], nextCursor: null } };
+  });
+  window.history.replaceState(null, '', '/tollgate/console/tokens?create');
+  const session = new SessionStore(sessionStorage, { hasSession: true });
+  render(<App session={session} providerHost="login.example.com" />);
+  await userEvent.type(await screen.findByLabelText('Name'), 'Deployment');
+});
+afterEach(() => {
+  cleanup();
+  stub.restore();
+});
+
+const createToken = async () => {
+  await userEvent.click(screen.getByRole('button', { name: 'Create token' }));
+  await screen.findByText(SECRET);
+};
+/** The tab looks again when it comes into view, unless it has just done so. */
+const lookAgain = () => window.dispatchEvent(new Event('visibilitychange'));
+/** Waits until the page has asked several times in this session, or without one: it has gone on after the first response. */
+const askedOften = (sessionId: string) =>
+  waitFor(() => {
+    lookAgain();
+    expect(seen.filter((each) => each === sessionId).length).toBeGreaterThan(4);
+  });
+const keep = () => userEvent.click(screen.getByRole('button', { name: 'I have kept it' }));
+
+it('a secret that is shown once outlasts the session, which ends when the secret is kept', async () => {
+  await createToken();
+  person = undefined;
+  await askedOften('none');
+  screen.getByText(SECRET);
+  await keep();
+  await screen.findByText(/Your session has ended/);
+  expect(screen.queryByText(SECRET)).toBeNull();
+});
+
+it('a secret that is shown once is not taken away by another person who signs in beside it', async () => {
+  await createToken();
+  const table = screen.getByText('No admin tokens yet');
+  person = BOB;
+  await askedOften('ses_2');
+  screen.getByText(SECRET);
+  await keep();
+  await waitFor(() => expect(table.isConnected).toBe(false));
+  await screen.findByText('Bob Example');
+});
+
+it('a form stays when the same person signs in again, who may do what the new session may', async () => {
+  person = { ...ALICE, sessionId: 'ses_3', scopes: ['tokens:write', 'keys:read'] };
+  await waitFor(() => {
+    lookAgain();
+    screen.getByText('Keys', { selector: 'a *' });
+  });
+  expect(screen.getByLabelText<HTMLInputElement>('Name').value).toBe('Deployment');
+  await createToken();
+  // The session before has ended, and this one has not.
+  await keep();
+  await screen.findByText('Alice Example');
+});
