@@ -103,6 +103,17 @@ describe('tollgate webhooks', () => {
     await stage.tollgate.text('webhooks', 'delete', webhookId, '--yes');
   });
 
+  it('updates a webhook from what show prints', async () => {
+    const words = ['--event', 'tollgate.webhook.*', '--only-tag', 'eu', '--description', 'Edited', '--batch'];
+    const { webhookId } = await stage.tollgate.json('webhooks', 'create', receiver.url, ...words);
+    const file = join(stage.directory, 'shown.yaml');
+    const shown = await stage.tollgate.text('webhooks', 'show', webhookId, '-o', 'yaml');
+    await writeFile(file, shown.replace('Edited', 'Edited again'));
+    const updated = await stage.tollgate.json('webhooks', 'update', webhookId, '-f', file);
+    expect(updated).toMatchObject({ description: 'Edited again', onlyTags: ['eu'], batch: true });
+    await stage.tollgate.text('webhooks', 'delete', webhookId, '--yes');
+  });
+
   it.each([
     [
       'an unknown type',

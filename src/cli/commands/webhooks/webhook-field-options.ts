@@ -39,7 +39,8 @@ export function webhookFieldOptions(command: Command): Command {
 
 /** What `webhooks show` prints beside the fields that can be written. */
 const READ_ONLY = [
-  ...['webhookId', 'secretHint', 'rotation', 'disabledReason', 'failingSince', 'createdAt', 'lastUpdated'],
+  ...['webhookId', 'managedBy', 'secretHint', 'rotation', 'disabledReason', 'failingSince'],
+  ...['createdAt', 'lastUpdated'],
 ];
 /** What is shown in place of the value of a header. */
 const MASK = '***';
