@@ -104,6 +104,19 @@ describe('the receiver of docs/billing.md', () => {
     expect(status).toBe(401);
     expect(await billOf('unsigned.db')).toEqual([]);
   });
+
+  it('goes on after a client has aborted a request', async () => {
+    const started = await start('aborted.db');
+    const aborted = await started.begin();
+    // The response shows that the receiver reads the other request already.
+    expect(await started.send(JSON.stringify(usageOf('one', '2026-02-01T00:00:00Z', 1)))).toBe(204);
+    aborted.resetAndDestroy();
+    expect(await started.send(JSON.stringify(usageOf('two', '2026-02-01T00:00:00Z', 2)))).toBe(204);
+    expect(await billOf('aborted.db')).toEqual([
+      { customer: 'one', units: 1 },
+      { customer: 'two', units: 2 },
+    ]);
+  });
 });
 
 describe('the mapping of docs/billing.md', () => {

@@ -61,6 +61,15 @@ describe.each(RECEIVERS)(
       expect(started.printed).toEqual([]);
     });
 
+    it('goes on after a client has aborted a request', async () => {
+      const started = await start();
+      const aborted = await started.begin();
+      // The response shows that the receiver reads the other request already.
+      expect(await started.send(EVENT)).toBe(204);
+      aborted.resetAndDestroy();
+      expect(await started.send(EVENT, { webhookId: 'dlv_2' })).toBe(204);
+    });
+
     it('takes what the gateway sends', async () => {
       // The receiver needs the secret, and so the webhook before its address is known.
       const fields = { url: 'http://127.0.0.1:1', events: ['tollgate.key.*'], enabled: false };

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll } from '@jest/globals';
@@ -128,6 +129,14 @@ export class DocumentedReceiver {
       body,
     });
     return status;
+  }
+
+  /** Sends the head and the beginning of the body of a request, and resolves with its connection. */
+  async begin(): Promise<Socket> {
+    const socket = connect(Number(new URL(this.url).port), '127.0.0.1');
+    await once(socket, 'connect');
+    socket.write('POST /in HTTP/1.1\r\nhost: receiver\r\ncontent-length: 100\r\n\r\n{');
+    return socket;
   }
 
   /** SIGKILL. */
