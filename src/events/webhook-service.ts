@@ -72,10 +72,9 @@ export class WebhookService {
     this.#options = options;
   }
 
-  /** Throws `InvalidBody`, `MissingScope` or `WebhookUrlNotAllowed`. */
+  /** For a `url` that `checkUrl` has accepted. Throws `InvalidBody` or `MissingScope`. */
   async create(fields: WebhookFields, principal: Principal, change: ChangeContext): Promise<RevealedWebhook> {
     requireHeard(fields.events, principal);
-    await this.checkUrl(fields.url);
     const limited = { ...fields, onlyTags: withTagsOf(fields.onlyTags, principal) };
     const { stored, secret } = this.prepare(limited, null, change);
     await this.#options.repository.insert(stored, change);
@@ -83,7 +82,7 @@ export class WebhookService {
     return { webhook: stored.webhook, secret };
   }
 
-  /** Throws `WebhookUrlNotAllowed`. */
+  /** Waits for DNS: call it outside of transactions. Throws `WebhookUrlNotAllowed`. */
   checkUrl(url: string): Promise<void> {
     return this.#options.policy.check(url);
   }
@@ -143,7 +142,7 @@ export class WebhookService {
     { changes, principal }: { readonly changes: Partial<WebhookFields>; readonly principal: Principal },
     change: ChangeContext,
   ): Promise<Webhook> {
-    if (changes.url !== undefined) await this.#options.policy.check(changes.url);
+    if (changes.url !== undefined) await this.checkUrl(changes.url);
     const { headers, ...rest } = changes;
     const edit = (present: StoredWebhook): StoredWebhook => {
       const before = present.webhook;

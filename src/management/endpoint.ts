@@ -199,6 +199,11 @@ export interface Endpoint<Body = unknown> {
   /** The error codes of this endpoint, besides those that all endpoints have. */
   readonly errors: readonly ErrorCode[];
   /**
+   * Checks what takes long outside of the stores, such as DNS, before `handle`: a transaction for an `Idempotency-Key` begins only
+   * afterwards. If it rejects, so does the work of the request. It runs for a retry as well, whose stored response does not depend on it.
+   */
+  check?(call: Pick<Call<Body>, 'body'>, services: ManagementServices): Promise<void>;
+  /**
    * Resolves with a body as `response` describes it, a `Reply` with such a body, or a `StreamedText`. Rejects with an error of the
    * catalogue. A method and not a property, so that endpoints with different bodies fit into one list: the app calls it only with a body that
    * matches the schema.

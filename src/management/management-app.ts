@@ -239,8 +239,12 @@ function respond(endpoint: Endpoint, { log: parentLog, servicesFor, changeOf, id
     };
     // Says in the response when a change of the request is not in force with the next request.
     const onDeferred = () => void res.set('Tollgate-Applies-Within', String(APPLIES_WITHIN_S));
-    const handle = (servicesIn: ServicesFor, operationId?: string) =>
-      endpoint.handle({ ...call, operationId }, { ...servicesIn(onDeferred), log });
+    const checked = endpoint.check?.(call, { ...servicesFor(onDeferred), log });
+    await Promise.allSettled([checked]);
+    const handle = async (servicesIn: ServicesFor, operationId?: string) => {
+      await checked;
+      return endpoint.handle({ ...call, operationId }, { ...servicesIn(onDeferred), log });
+    };
     const idempotencyKey =
       endpoint.method === 'post' && !endpoint.forHolders ? readIdempotencyKey(req) : undefined;
     if (idempotencyKey !== undefined) {

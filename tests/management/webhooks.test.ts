@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { WebhookUrlNotAllowed } from '../../src/errors.ts';
+import { AddressPolicy } from '../../src/events/delivery/address-policy.ts';
+import { until } from '../support/until.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 const CREATE = '/tollgate/webhook/create';
@@ -169,6 +172,36 @@ describe('a webhook', () => {
     const second = await send().expect(201);
     expect(second.body).toEqual(first.body);
     expect(second.headers['idempotency-replayed']).toBe('true');
+  });
+
+  it('that waits for a slow name server with an Idempotency-Key holds up no other change', async () => {
+    const changed = await create();
+    const nameServer = Promise.withResolvers<void>();
+    const check = jest.spyOn(AddressPolicy.prototype, 'check').mockReturnValue(nameServer.promise);
+    // As many as there are connections to Postgres, and more.
+    const sent = Array.from({ length: 20 }, async (_, index) =>
+      management.send('post', CREATE, FIELDS).set('Idempotency-Key', `slow-${index}`),
+    );
+    try {
+      await until(() => check.mock.calls.length === sent.length);
+      await management.send('patch', at(changed), { description: 'changed' }).expect(200);
+    } finally {
+      nameServer.resolve();
+      expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(sent.map(() => 201));
+      check.mockRestore();
+    }
+  });
+
+  it('keeps the response for an Idempotency-Key, whatever DNS says of its address later', async () => {
+    const notAllowed = new WebhookUrlNotAllowed('public_address', 'as the test wants');
+    const send = (key: string) => management.send('post', CREATE, FIELDS).set('Idempotency-Key', key);
+    const made = await send('moves').expect(201);
+    const check = jest.spyOn(AddressPolicy.prototype, 'check').mockRejectedValue(notAllowed);
+    const rejected = await send('not-allowed').expect(400);
+    expect(rejected.body.code).toBe('webhook_url_not_allowed');
+    expect((await send('moves').expect(201)).body).toEqual(made.body);
+    check.mockRestore();
+    expect((await send('not-allowed').expect(400)).body).toEqual(rejected.body);
   });
 
   it('is given another secret, with a grace period once at a time', async () => {

@@ -40,6 +40,9 @@ export const createWebhook: Endpoint<CreateWebhookBody> = {
   tagged: true,
   response: { title: 'CreatedWebhook', allOf: [WEBHOOK_ITEM, objectOf({ secret: SECRET })] },
   errors: ['webhook_url_not_allowed'],
+  check({ body }, { webhooks }) {
+    return webhooks.checkUrl(body.url);
+  },
   async handle({ body, principal, change }, { webhooks, clock, log }) {
     const { url, events } = body;
     const defaults = {
