@@ -1,5 +1,3 @@
-import { OTHER } from './cap-names.ts';
-
 /**
  * Requests of one kind, summed. All whole numbers, so that sums are exact in any order. Edited in place: these are
  * the numbers that the hot path adds to.
@@ -113,17 +111,6 @@ export function addUnder<Name>(list: Map<Name, Counts>, name: Name, added: Reado
     list.set(name, counts);
   }
   addCounts(counts, added);
-}
-
-/** Adds under a name while the list has room for it, else under `__other__`, which needs no room. */
-export function addCapped(
-  list: Map<string, Counts>,
-  name: string,
-  added: Readonly<Counts>,
-  cap: number,
-): void {
-  const hasRoom = list.has(name) || list.size - (list.has(OTHER) ? 1 : 0) < cap;
-  addUnder(list, hasRoom ? name : OTHER, added);
 }
 
 /** The hour of a slice; undefined if it has several. */

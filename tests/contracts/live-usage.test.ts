@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { OTHER } from '../../src/usage/cap-names.ts';
 import type { LiveUsage, UsageBatch } from '../../src/usage/live-usage.ts';
 import { SHARDS, shardOf } from '../../src/usage/shards.ts';
-import { noCounts, type UniformUsage, type UsageSlice } from '../../src/usage/usage-slice.ts';
+import { HOURS_A_DAY, noCounts, type UniformUsage, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { addedUp, HOUR, manyNames, requestsIn, requestsOf, sliceOf } from '../usage/support/sample-usage.ts';
 import {
   LIVE_STORES,
@@ -144,6 +144,30 @@ describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
     expect(slice.endpoints.get('/x0')?.requests).toBe(1);
     expect(slice.endpoints.get('/y99')?.requests).toBe(2);
     expect(slice.customers.get(OTHER)?.requests).toBe(200);
+  });
+
+  it('holds the first 500 endpoints and 1000 customers of a day, in however many hours they came', async () => {
+    const keyId = newKeyId();
+    const midnight = HOUR - (HOUR % HOURS_A_DAY);
+    for (let of = 0; of < HOURS_A_DAY; of += 1) {
+      const invented = Array.from({ length: 300 }, (_, index) => {
+        const name = `${of}-${index}`;
+        return { endpoint: name, customer: name, hour: midnight + of };
+      });
+      const known = { endpoint: '0-0', customer: '0-0', hour: midnight + of };
+      await write(store.first, of + 1, sliceOf(keyId, ...invented, known));
+      if (of % 6 === 5) await store.second.compact(shardOf(keyId));
+    }
+    const slices = (await store.first.read([keyId])).flatMap((batch) => batch.slices);
+    const namesOf = (list: 'endpoints' | 'customers') =>
+      new Set(slices.flatMap((slice) => [...slice[list].keys()]));
+    expect([namesOf('endpoints').size, namesOf('customers').size]).toEqual([501, 1001]);
+    expect(namesOf('endpoints')).toContain('1-199');
+    expect(requestsOf(slices)).toBe(301 * HOURS_A_DAY);
+    for (const list of ['endpoints', 'customers'] as const) {
+      expect(requestsIn(slices.flatMap((slice) => [...slice[list].values()]))).toBe(301 * HOURS_A_DAY);
+      expect(requestsIn(slices.flatMap((slice) => slice[list].get('0-0') ?? []))).toBe(HOURS_A_DAY + 1);
+    }
   });
 
   it('loses nothing when it is compacted while others write', async () => {

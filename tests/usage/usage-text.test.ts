@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compactTexts, slicesOfTexts, textOf } from '../../src/storage/redis/usage/usage-text.ts';
+import { OTHER } from '../../src/usage/cap-names.ts';
 import { NO_CAPS } from '../../src/usage/slice-table.ts';
 import { endpointName } from '../../src/usage/usage-names.ts';
-import type { UniformUsage } from '../../src/usage/usage-slice.ts';
+import { HOURS_A_DAY, noCounts, type UniformUsage } from '../../src/usage/usage-slice.ts';
 import { codePoint } from '../support/code-point.ts';
-import { addedUp } from './support/sample-usage.ts';
+import { addedUp, requestsIn, requestsOf } from './support/sample-usage.ts';
 
 const NAME = fc.string({ unit: codePoint, minLength: 1 }).map((name) => endpointName(name));
 const NUMBER = fc.oneof(fc.constant(0), fc.nat(), fc.nat({ max: 2 ** 45 }));
@@ -41,6 +42,60 @@ describe('usage as Redis keeps it', () => {
         expect(slicesOfTexts([texts.join('')])).toEqual(expected);
         expect(slicesOfTexts([textOf(expected)])).toEqual(expected);
         expect(slicesOfTexts([await compactTexts(texts, NO_CAPS)])).toEqual(expected);
+      }),
+    );
+  });
+
+  it('keeps the first names of a key, day and plan within the caps, however often it is compacted', async () => {
+    const caps = { endpoints: 3, customers: 5 };
+    const few = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', OTHER);
+    const recordedOf = fc.record({
+      hour: fc.integer({ min: 480_000, max: 480_030 }),
+      endpoint: few,
+      customerId: few,
+    });
+    const all = fc.array(fc.tuple(recordedOf, fc.boolean()), { minLength: 1, maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(all, async (steps) => {
+        const recorded = steps.map(([names]) => ({
+          ...{ keyId: 'key_one', planId: 'gold', lastUsedAtS: 1, ...names },
+          counts: { ...noCounts(), requests: 1 },
+        }));
+        let texts: string[] = [];
+        for (const [index, each] of recorded.entries()) {
+          texts.push(textOf([each]));
+          if (steps[index]?.[1]) texts = [await compactTexts(texts, caps)];
+        }
+        const slices = slicesOfTexts([await compactTexts(texts, caps)]);
+        for (const [day, ofDay] of Map.groupBy(recorded, ({ hour }) => Math.floor(hour / HOURS_A_DAY))) {
+          const kept = slices.filter((slice) => slice.day === day);
+          const first = (names: readonly string[], cap: number) =>
+            [...new Set(names)].filter((name) => name !== OTHER).slice(0, cap);
+          const endpoints = first(
+            ofDay.map(({ endpoint }) => endpoint),
+            caps.endpoints,
+          );
+          const customers = first(
+            ofDay.map(({ customerId }) => customerId),
+            caps.customers,
+          );
+          const requests = (list: 'endpoints' | 'customers', name: string) =>
+            kept.reduce((sum, slice) => sum + (slice[list].get(name)?.requests ?? 0), 0);
+          for (const name of endpoints)
+            expect(requests('endpoints', name)).toBe(
+              ofDay.filter(({ endpoint }) => endpoint === name).length,
+            );
+          for (const name of customers)
+            expect(requests('customers', name)).toBe(ofDay.filter((each) => each.customerId === name).length);
+          for (const slice of kept) {
+            expect([...endpoints, OTHER]).toEqual(expect.arrayContaining([...slice.endpoints.keys()]));
+            expect([...customers, OTHER]).toEqual(expect.arrayContaining([...slice.customers.keys()]));
+            const total = requestsIn(slice.hours.values());
+            expect(requestsIn(slice.endpoints.values())).toBe(total);
+            expect(requestsIn(slice.customers.values())).toBe(total);
+          }
+          expect(requestsOf(kept)).toBe(ofDay.length);
+        }
       }),
     );
   });

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type NameCaps, NO_CAPS, SliceTable } from '../../../usage/slice-table.ts';
+import { type NameCaps, NO_CAPS, SliceTable, type TableSlice } from '../../../usage/slice-table.ts';
 import {
-  addCapped,
   addUnder,
   type Counts,
   HOURS_A_DAY,
@@ -68,12 +67,12 @@ function textOfSlice({ keyId, day, planId, lastUsedAtS, hours, endpoints, custom
 function* addTexts(table: SliceTable, texts: readonly string[]): Generator<void> {
   let lines = 0;
   for (const text of texts) {
-    let slice: UsageSlice | undefined;
+    let to: TableSlice | undefined;
     for (let from = 1; from > 0; ) {
       const newline = text.indexOf('\n', from);
       const end = newline === -1 ? text.length : newline;
-      if (text.charCodeAt(from) === HEAD) slice = addHead(table, text, from + 1, end);
-      else if (slice !== undefined) addLine(table, slice, text, from, end);
+      if (text.charCodeAt(from) === HEAD) to = addHead(table, text, from + 1, end);
+      else if (to !== undefined) addLine(table, to, text, from, end);
       from = newline + 1;
       lines += 1;
       if (lines % LINES_A_TURN === 0) yield;
@@ -82,7 +81,7 @@ function* addTexts(table: SliceTable, texts: readonly string[]): Generator<void>
 }
 
 /** The slice that a "k" line begins. Counts in the same line are added to it. */
-function addHead(table: SliceTable, text: string, from: number, end: number): UsageSlice {
+function addHead(table: SliceTable, text: string, from: number, end: number): TableSlice {
   const afterId = text.indexOf('\t', text.indexOf('\t', text.indexOf('\t', from) + 1) + 1);
   const lastUsedAtS = new Numbers(text, afterId + 1).next();
   const id = text.slice(from, afterId);
@@ -90,17 +89,17 @@ function addHead(table: SliceTable, text: string, from: number, end: number): Us
   if (afterLastUse === -1 || afterLastUse > end)
     return table.sliceOf(id, onlyHourAfter(text, end), lastUsedAtS);
   const hour = new Numbers(text, afterLastUse + 1).next();
-  const slice = table.sliceOf(id, hour, lastUsedAtS);
+  const to = table.sliceOf(id, hour, lastUsedAtS);
   const afterHour = text.indexOf('\t', afterLastUse + 1);
   const afterCounts = text.indexOf('\t', afterHour + 1);
   const afterEndpoint = text.indexOf('\t', afterCounts + 1);
-  table.addUniform(slice, {
+  table.addUniform(to, {
     hour,
     counts: new Numbers(text, afterHour + 1).counts(),
     endpoint: text.slice(afterCounts + 1, afterEndpoint),
     customerId: text.slice(afterEndpoint + 1, end),
   });
-  return slice;
+  return to;
 }
 
 /** The hour of the "h" line at `newline`; undefined if another one follows, or there is none. */
@@ -112,13 +111,13 @@ function onlyHourAfter(text: string, newline: number): number | undefined {
 }
 
 // Positional parameters, as in `addHead`: an object for each line would be garbage by the thousand.
-function addLine({ caps }: SliceTable, slice: UsageSlice, text: string, from: number, end: number): void {
+function addLine(table: SliceTable, to: TableSlice, text: string, from: number, end: number): void {
   const counts = new Numbers(text, from + 1).counts();
   const name = text.slice(text.indexOf('\t', from) + 1, end);
   const kind = text[from];
-  if (kind === 'h') addUnder(slice.hours, Number(name), counts);
-  if (kind === 'e') addCapped(slice.endpoints, name, counts, caps.endpoints);
-  if (kind === 'c') addCapped(slice.customers, name, counts, caps.customers);
+  if (kind === 'h') addUnder(to.slice.hours, Number(name), counts);
+  if (kind === 'e') table.addNamed(to, 'endpoints', name, counts);
+  if (kind === 'c') table.addNamed(to, 'customers', name, counts);
 }
 
 /**
