@@ -52,8 +52,8 @@ export interface WebhookRepository {
   /** A page of deliveries; it is shorter where their bodies are long, but has at least one if there is one. */
   deliveries(webhookId: string, page: DeliveryPage): Promise<DeliveryList>;
   findDelivery(webhookId: string, deliveryId: string): Promise<Delivery | undefined>;
-  /** Stores a delivery that an administrator asked for. */
+  /** Stores a delivery that an administrator asked for, due before all others of its webhook. */
   addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<void>;
-  /** Makes a delivery due now, under its id, with all its attempts. False if it is due already, or gone. */
+  /** Makes a delivery due before all others of its webhook, under its id, with all its attempts. False if it is due already, or gone. */
   resend(delivery: Delivery, webhook: Webhook, change: ChangeContext): Promise<boolean>;
 }

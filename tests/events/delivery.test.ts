@@ -432,6 +432,82 @@ describe('a delivery', () => {
     expect(delivery?.nextAttemptAtMs).toBe(clock.nowMs() + DAY_MS);
   });
 
+  describe.each([429, 503])('to an endpoint that responds with %i and Retry-After', (status) => {
+    const PAUSE_S = 3600;
+    const succeed = () => ({ status: 204 });
+    /** Twenty deliveries, of which the first ones have got the response. */
+    async function paused(): Promise<{ readonly made: RevealedWebhook; readonly by: Deliverer }> {
+      const made = await webhook();
+      for (let keys = 0; keys < 20; keys += 1) await makeKey();
+      receiver.respond = () => ({ status, headers: { 'retry-after': String(PAUSE_S) } });
+      const by = deliverer();
+      await deliver(by);
+      receiver.respond = succeed;
+      return { made, by };
+    }
+
+    it('waits until then and loses no attempt, as do all others', async () => {
+      const { made, by } = await paused();
+      const begun = receiver.received.length;
+      // Those that were under way at the same time.
+      expect(begun).toBeLessThanOrEqual(4);
+      clock.advance(PAUSE_S * 1000 - 1);
+      await deliver(by);
+      expect(receiver.received).toHaveLength(begun);
+      const tries = (await deliveriesOf(made)).map((delivery) => delivery.tries);
+      expect(tries.filter((each) => each === 0)).toHaveLength(20 - begun);
+      clock.advance(1);
+      await deliver(by);
+      const ended = await deliveriesOf(made);
+      expect(ended.filter((delivery) => delivery.status === 'succeeded').length).toBeGreaterThanOrEqual(
+        20 - begun,
+      );
+    });
+
+    it('is made at once as a test or again, and a success ends the pause', async () => {
+      const { made, by } = await paused();
+      const begun = receiver.received.length;
+      receiver.respond = () => ({ status: 500 });
+      const testId = await service.test(made.webhook.id, ROOT, change());
+      await deliver(by);
+      expect(receiver.ids.slice(begun)).toEqual([testId]);
+      receiver.respond = succeed;
+      const again = { webhookId: made.webhook.id, deliveryId: receiver.ids[0] ?? '' };
+      await service.resend(again, ROOT, change());
+      await deliver(by);
+      expect(receiver.ids[begun + 1]).toBe(again.deliveryId);
+      expect(receiver.ids).toHaveLength(22);
+    });
+
+    it('is made once the webhook is changed', async () => {
+      const { made, by } = await paused();
+      const begun = receiver.received.length;
+      await changeTo(made.webhook.id, { description: 'mended' });
+      await deliver(by);
+      expect(receiver.received).toHaveLength(20);
+      expect(new Set(receiver.ids.slice(0, begun)).isDisjointFrom(new Set(receiver.ids.slice(begun)))).toBe(
+        true,
+      );
+    });
+
+    it('waits although a request that was under way before succeeds', async () => {
+      await webhook();
+      for (let keys = 0; keys < 20; keys += 1) await makeKey();
+      const others = Promise.withResolvers<Awaited<ReturnType<DeliverySender['send']>>>();
+      const asked = { responseStatus: status, fault: null, retryAfter: String(PAUSE_S), durationMs: 1 };
+      const send = jest.fn(() => others.promise).mockResolvedValueOnce(asked);
+      const by = deliverer({ sender: { send } });
+      const note = jest.spyOn(store.records.deliveries, 'noteHealth');
+      await by.run();
+      await until(() => note.mock.calls.length === 1);
+      note.mockRestore();
+      others.resolve({ responseStatus: 204, fault: null, retryAfter: null, durationMs: 1 });
+      await by.settled();
+      await deliver(by);
+      expect(send).toHaveBeenCalledTimes(4);
+    });
+  });
+
   it('that gets 410 disables the webhook at once, which is an event', async () => {
     const other = new Receiver();
     await other.open();

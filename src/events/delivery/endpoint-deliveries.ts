@@ -7,7 +7,7 @@ import { TEST_TYPE } from '../event-types.ts';
 import { openHeaders, openSecrets, type WebhookSeal } from '../sealed-webhook.ts';
 import type { DisabledReason, StoredWebhook, Webhook } from '../webhook.ts';
 import type { AttemptResult, Delivery, DeliveryQueue } from './delivery.ts';
-import { nextAttemptAt } from './retry-schedule.ts';
+import { nextAttemptAt, requestedPauseMs } from './retry-schedule.ts';
 import type { DeliverySender, OutgoingRequest, SendResult } from './send-delivery.ts';
 import { webhookSignature } from './signature.ts';
 
@@ -34,8 +34,17 @@ const AT_ONCE = 4;
 /** The same while it fails: one request finds out whether it is back. */
 const AT_ONCE_WHILE_FAILING = 1;
 const GONE = 410;
+/** Statuses whose `Retry-After` is about the endpoint, and not only about this request. */
+const PAUSING: readonly (number | null)[] = [429, 503];
 /** An endpoint that has failed for so long is disabled. Milliseconds. */
 const LONGEST_FAILURE_MS = 5 * 86_400_000;
+
+/** A pause that an endpoint has requested of the webhook in this version. */
+interface RequestedPause {
+  readonly webhookVersion: number;
+  /** By the monotonic clock. */
+  readonly untilMs: number;
+}
 
 /** The requests to the endpoint of one webhook. */
 export class EndpointDeliveries {
@@ -46,6 +55,7 @@ export class EndpointDeliveries {
   /** Settles when the deliveries that are due have been begun. */
   #filled: Promise<void> = Promise.resolve();
   #atOnce = AT_ONCE;
+  #requestedPause: RequestedPause | undefined;
   /** Whether its secret could not be decrypted, and the log says so. */
   #isUnreadable = false;
 
@@ -87,8 +97,9 @@ export class EndpointDeliveries {
     const { queue, clock, holder } = this.#options;
     const limit = this.#underWay.size + room;
     const due = await queue.due(stored.webhook, { holder, nowMs: clock.nowMs(), limit });
-    const ready = due.filter(({ id }) => !this.#underWay.has(id)).slice(0, room);
-    for (const delivery of ready) this.#begin(stored, delivery);
+    const isPaused = this.#isPaused(stored.webhook);
+    const ready = due.filter((each) => !this.#underWay.has(each.id) && (!isPaused || isByHand(each)));
+    for (const delivery of ready.slice(0, room)) this.#begin(stored, delivery);
   }
 
   #begin(stored: StoredWebhook, delivery: Delivery): void {
@@ -118,11 +129,15 @@ export class EndpointDeliveries {
       if (!(await queue.cancel(delivery, webhook.version, atMs))) this.pause();
       return;
     }
+    const pauseBefore = this.#requestedPause;
     const outcome = await this.#send(stored, delivery, atMs);
     if (stopping.aborted && outcome.responseStatus === null) return;
     const { responseStatus, durationMs, fault } = outcome;
     const hasFailed = responseStatus === null || responseStatus < 200 || responseStatus > 299;
     this.#atOnce = hasFailed ? AT_ONCE_WHILE_FAILING : AT_ONCE;
+    // A success of an attempt from before the pause was requested says nothing about it.
+    if (!hasFailed && this.#requestedPause === pauseBefore) this.#requestedPause = undefined;
+    this.#notePause(webhook, outcome);
     this.#options.onAttempt(hasFailed);
     const attempt = { atMs, responseStatus, durationMs, fault };
     await queue.note(delivery, { attempt, atMs, ...this.#following(delivery, outcome, hasFailed) });
@@ -130,6 +145,18 @@ export class EndpointDeliveries {
     const isFailing = failingSinceMs !== null && atMs - failingSinceMs >= LONGEST_FAILURE_MS;
     if (responseStatus === GONE) await this.#disable('gone', webhook);
     else if (isFailing) await this.#disable('failing', webhook);
+  }
+
+  #notePause({ version: webhookVersion }: Webhook, { responseStatus, retryAfter }: SendResult): void {
+    const { clock } = this.#options;
+    const pauseMs = PAUSING.includes(responseStatus) ? requestedPauseMs(retryAfter, clock.nowMs()) : 0;
+    if (pauseMs > 0) this.#requestedPause = { webhookVersion, untilMs: clock.monotonicMs() + pauseMs };
+  }
+
+  /** Another version of the webhook may have another address, or show that its endpoint was mended. */
+  #isPaused({ version }: Webhook): boolean {
+    const pause = this.#requestedPause;
+    return pause?.webhookVersion === version && this.#options.clock.monotonicMs() < pause.untilMs;
   }
 
   async #disable(reason: DisabledReason, { version }: Webhook): Promise<void> {
@@ -188,4 +215,9 @@ export class EndpointDeliveries {
       ? { status: 'failed', nextAttemptAtMs: null }
       : { status: 'pending', nextAttemptAtMs: nextMs };
   }
+}
+
+/** Whether an administrator has asked for it: a test, or one that is sent again. */
+function isByHand({ eventType, tries, attempts }: Delivery): boolean {
+  return tries === 0 && (eventType === TEST_TYPE || attempts.length > 0);
 }

@@ -39,8 +39,8 @@ export function nextAttemptAt({ tries, retryAfter, nowMs }: FailedTry, random: R
   return Math.round(nowMs + Math.max(jittered, requestedPauseMs(retryAfter, nowMs)));
 }
 
-/** The pause that a `Retry-After` of seconds or a date requests, RFC 9110 section 10.2.3. */
-function requestedPauseMs(retryAfter: string | null, nowMs: number): number {
+/** The pause that a `Retry-After` of seconds or a date requests, at most a day, RFC 9110 section 10.2.3. 0 if it requests none. */
+export function requestedPauseMs(retryAfter: string | null, nowMs: number): number {
   if (retryAfter === null) return 0;
   const ms = /^\d{1,10}$/.test(retryAfter) ? Number(retryAfter) * SECOND_MS : Date.parse(retryAfter) - nowMs;
   return Number.isFinite(ms) ? Math.min(Math.max(ms, 0), DAY_MS) : 0;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { DELIVERY_STATUSES, type Delivery, type NewDelivery } from '../../../events/delivery/delivery.ts';
@@ -153,7 +153,8 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
 
   async addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<void> {
     await this.#changes.make(change, async (trx, note) => {
-      await trx.insertInto('webhook_deliveries').values(rowOfDelivery(delivery)).execute();
+      const row = { ...rowOfDelivery(delivery), next_attempt_at: beforeOthers(delivery, change) };
+      await trx.insertInto('webhook_deliveries').values(row).execute();
       const changes = { deliveryId: { from: null, to: delivery.id } };
       note({ action: 'webhook.test', target: webhookTarget(webhook), changes });
     });
@@ -164,7 +165,7 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
       const at = new Date(change.atMs);
       const { numUpdatedRows } = await trx
         .updateTable('webhook_deliveries')
-        .set({ status: 'pending', next_attempt_at: at, ended_at: null, tries: 0 })
+        .set({ status: 'pending', next_attempt_at: beforeOthers(delivery, change), ended_at: null, tries: 0 })
         .where('id', '=', delivery.id)
         // One that is due is sent already, and its attempt may be under way.
         .where(({ eb, or }) => or([eb('status', '!=', 'pending'), eb('next_attempt_at', '>', at)]))
@@ -175,6 +176,13 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
       return true;
     });
   }
+}
+
+/** An instant by which a delivery is due before all others of its webhook. */
+function beforeOthers({ webhookId }: NewDelivery, { atMs }: ChangeContext): RawBuilder<Date> {
+  return sql<Date>`least(${new Date(atMs)}::timestamptz, (
+    SELECT min(next_attempt_at) FROM webhook_deliveries WHERE webhook_id = ${webhookId} AND status = 'pending'
+  )) - interval '1 ms'`;
 }
 
 /** The newest deliveries of a page without their bodies. Reads the newest of each type and status, however many others there are. */
