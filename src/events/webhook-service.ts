@@ -223,6 +223,7 @@ export class WebhookService {
         eventIds: [id],
         tags: webhook.onlyTags,
       },
+      eventTags: null,
       isBatch: false,
       body: cloudEventText(event, this.#options.source),
     };

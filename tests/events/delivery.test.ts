@@ -143,6 +143,21 @@ async function makeKey(
   return key.id;
 }
 
+/** Writes an event of usage with each of these lists of tags. */
+async function makeUsage(tagsOfEvents: readonly (readonly string[])[]): Promise<void> {
+  const { db } = store.records;
+  const { last_event } = await db.selectFrom('audit_log_ends').select('last_event').executeTakeFirstOrThrow();
+  const rows = tagsOfEvents.map((tags, index) => ({
+    ...{ sequence: last_event + index + 1, id: `usage-${index}`, type: 'tollgate.usage.hour' },
+    ...{ subject: 'key_1', at: new Date(clock.nowMs()), tags, data: '{}' },
+  }));
+  await db.insertInto('events').values(rows).execute();
+  await db
+    .updateTable('audit_log_ends')
+    .set({ last_event: last_event + rows.length })
+    .execute();
+}
+
 async function deliver(by: Deliverer): Promise<void> {
   await by.run();
   await by.settled();
@@ -723,19 +738,7 @@ describe('a delivery', () => {
 
   it('of usage is a batch where the webhook wants batches', async () => {
     const { secret } = await webhook({ events: ['tollgate.*'], batch: true });
-    const { last_event } = await store.records.db
-      .selectFrom('audit_log_ends')
-      .select('last_event')
-      .executeTakeFirstOrThrow();
-    const rows = Array.from({ length: 501 }, (_, index) => ({
-      ...{ sequence: last_event + index + 1, id: `usage-${index}`, type: 'tollgate.usage.hour' },
-      ...{ subject: 'key_1', at: new Date(clock.nowMs()), tags: [], data: '{}' },
-    }));
-    await store.records.db.insertInto('events').values(rows).execute();
-    await store.records.db
-      .updateTable('audit_log_ends')
-      .set({ last_event: last_event + 501 })
-      .execute();
+    await makeUsage(Array.from({ length: 501 }, () => []));
     await deliver(deliverer());
     const batches = receiver.received.filter(
       ({ headers }) => headers['content-type'] === 'application/cloudevents-batch+json',
@@ -744,6 +747,36 @@ describe('a delivery', () => {
     const ids = batches.flatMap((each) => eventOf(each).map(({ id }: { id: string }) => id));
     expect(new Set(ids).size).toBe(501);
     for (const { headers, body } of batches) new StandardWebhook(secret).verify(body, headers);
+  });
+
+  it('of usage is made without the events that the webhook does not subscribe to any more', async () => {
+    const made = await webhook({ events: ['tollgate.usage.hour'], batch: true });
+    await makeUsage([['eu'], ['us'], ['eu', 'paid'], []]);
+    receiver.respond = () => ({ status: 500 });
+    const by = deliverer();
+    await deliver(by);
+    const idsOf = (each: Received | undefined) => each && eventOf(each).map(({ id }: { id: string }) => id);
+    expect(idsOf(receiver.received[0])).toEqual(['usage-0', 'usage-1', 'usage-2', 'usage-3']);
+    receiver.respond = () => ({ status: 204 });
+    await changeTo(made.webhook.id, { onlyTags: ['eu'] });
+    clock.advance(DAY_MS);
+    await deliver(by);
+    expect(idsOf(receiver.received[1])).toEqual(['usage-0', 'usage-2']);
+    const [{ headers, body } = { headers: {}, body: '' }] = receiver.received.slice(1);
+    expect(body).not.toContain('usage-1');
+    expect(headers['content-type']).toBe('application/cloudevents-batch+json');
+    const [delivered] = await deliveriesOf(made);
+    expect(delivered).toMatchObject({ status: 'succeeded', tries: 2 });
+    const again = { webhookId: made.webhook.id, deliveryId: delivered?.id ?? '' };
+    await changeTo(made.webhook.id, { onlyTags: ['none'] });
+    await service.resend(again, ROOT, change());
+    await deliver(by);
+    expect(receiver.received).toHaveLength(2);
+    expect(await deliveriesOf(made)).toMatchObject([{ status: 'cancelled' }]);
+    await changeTo(made.webhook.id, { onlyTags: ['paid'] });
+    await service.resend(again, ROOT, change());
+    await deliver(by);
+    expect(idsOf(receiver.received[2])).toEqual(['usage-2']);
   });
 });
 

@@ -281,7 +281,13 @@ describe('a token', () => {
   it('reads no delivery of a type that it may not hear, also of earlier subscriptions', async () => {
     const made = await create({ events: ['*'] });
     const event = { id: 'aud_1', webhookId: made.webhookId, createdAtMs: management.clock.nowMs() };
-    const rest = { eventIds: ['aud_1'], tags: [], isBatch: false, body: '{"secret":"of admins"}' };
+    const rest = {
+      eventIds: ['aud_1'],
+      tags: [],
+      eventTags: null,
+      isBatch: false,
+      body: '{"secret":"of admins"}',
+    };
     const webhook = await management.records.webhooks.find(made.webhookId);
     if (webhook === undefined) throw new Error('there is no webhook');
     const id = 'dlv_0123456789ABCDEFGHJKMNPQRS';

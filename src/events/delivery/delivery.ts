@@ -40,6 +40,8 @@ export interface NewDelivery {
   readonly eventIds: readonly string[];
   /** The tags that all its events have. */
   readonly tags: readonly string[];
+  /** Of a batch: the tags of each of its events. Null: it is no batch, or a version that does not keep them has made it. */
+  readonly eventTags: readonly (readonly string[])[] | null;
   readonly isBatch: boolean;
   /** One CloudEvent, or a list of them, as JSON. */
   readonly body: string;

@@ -2,11 +2,11 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
 import { UnreadableSecret } from '../../secrets/secret-vault.ts';
-import { hears } from '../event-patterns.ts';
 import { TEST_TYPE } from '../event-types.ts';
 import { openHeaders, openSecrets, type WebhookSeal } from '../sealed-webhook.ts';
 import type { DisabledReason, StoredWebhook, Webhook } from '../webhook.ts';
 import type { AttemptResult, Delivery, DeliveryQueue } from './delivery.ts';
+import { heardPart } from './make-deliveries.ts';
 import { nextAttemptAt, requestedPauseMs } from './retry-schedule.ts';
 import type { DeliverySender, OutgoingRequest, SendResult } from './send-delivery.ts';
 import { webhookSignature } from './signature.ts';
@@ -121,16 +121,14 @@ export class EndpointDeliveries {
     const { queue, clock, stopping } = this.#options;
     const { webhook } = stored;
     const atMs = clock.nowMs();
-    // The subscription may have become narrower since: no one gets more than they subscribe to now.
-    const isHeard =
-      delivery.eventType === TEST_TYPE || hears(webhook, { type: delivery.eventType, tags: delivery.tags });
-    if (!isHeard) {
+    const heard = heardPart(webhook, delivery);
+    if (heard === undefined) {
       // It may have become wider as well: the next run starts with the webhook as it is then.
       if (!(await queue.cancel(delivery, webhook.version, atMs))) this.pause();
       return;
     }
     const pauseBefore = this.#requestedPause;
-    const outcome = await this.#send(stored, delivery, atMs);
+    const outcome = await this.#send(stored, heard, atMs);
     if (stopping.aborted && outcome.responseStatus === null) return;
     const { responseStatus, durationMs, fault } = outcome;
     const hasFailed = responseStatus === null || responseStatus < 200 || responseStatus > 299;

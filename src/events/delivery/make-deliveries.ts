@@ -1,8 +1,8 @@
 import { hears } from '../event-patterns.ts';
-import { BATCHED_TYPE } from '../event-types.ts';
+import { BATCHED_TYPE, TEST_TYPE } from '../event-types.ts';
 import { cloudEventText, type OutboxEvent } from '../outbox-event.ts';
 import type { Webhook } from '../webhook.ts';
-import type { NewDelivery } from './delivery.ts';
+import type { Delivery, NewDelivery } from './delivery.ts';
 
 /** What deliveries are made with. */
 export interface DeliveryMaking {
@@ -27,6 +27,20 @@ export function makeDeliveries(
   return batch.length === 0 ? deliveries : [...deliveries, deliveryOf(webhook, batch, making)];
 }
 
+/**
+ * A delivery without those of its events that the webhook, whose subscription may have become narrower since, does not hear any more.
+ * Undefined if none is left.
+ */
+export function heardPart(webhook: Webhook, delivery: Delivery): Delivery | undefined {
+  const { eventType: type, tags, eventTags, body } = delivery;
+  if (type === TEST_TYPE || hears(webhook, { type, tags })) return delivery;
+  if (eventTags === null) return undefined;
+  // `deliveryOf` has made the body.
+  const events = JSON.parse(body) as readonly object[];
+  const heard = events.filter((_, index) => hears(webhook, { type, tags: eventTags[index] ?? [] }));
+  return heard.length === 0 ? undefined : { ...delivery, body: JSON.stringify(heard) };
+}
+
 function deliveryOf(
   webhook: Webhook,
   events: readonly OutboxEvent[],
@@ -42,6 +56,7 @@ function deliveryOf(
     eventType: first?.type ?? '',
     eventIds: events.map(({ id }) => id),
     tags: (first?.tags ?? []).filter((tag) => events.every(({ tags }) => tags.includes(tag))),
+    eventTags: isBatch ? events.map(({ tags }) => tags) : null,
     isBatch,
     body: isBatch ? `[${texts.join(',')}]` : (texts[0] ?? ''),
   };

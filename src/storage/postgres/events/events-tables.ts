@@ -46,6 +46,7 @@ export interface WebhookDeliveriesTable {
   readonly event_type: string;
   readonly event_ids: readonly string[];
   readonly tags: readonly string[];
+  readonly event_tags: string | null;
   readonly is_batch: boolean;
   readonly body: string;
   readonly status: string;

@@ -73,6 +73,7 @@ export function deliveryOfRow(row: Selectable<WebhookDeliveriesTable>): Delivery
     eventType: row.event_type,
     eventIds: row.event_ids,
     tags: row.tags,
+    eventTags: row.event_tags === null ? null : (JSON.parse(row.event_tags) as string[][]),
     isBatch: row.is_batch,
     body: row.body,
     // Only this program writes these columns.
@@ -92,6 +93,7 @@ export function rowOfDelivery(delivery: NewDelivery): Insertable<WebhookDeliveri
     event_type: delivery.eventType,
     event_ids: delivery.eventIds,
     tags: delivery.tags,
+    event_tags: delivery.eventTags && JSON.stringify(delivery.eventTags),
     is_batch: delivery.isBatch,
     body: delivery.body,
     status: 'pending',
