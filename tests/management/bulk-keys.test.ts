@@ -137,6 +137,7 @@ describe('Changes of many keys', () => {
     [{ action: 'enable' }, 'filter'],
     [{ action: 'enable', filter: {}, ids: [UNKNOWN] }, 'filter'],
     [{ action: 'enable', filter: {} }, 'expectCount'],
+    [{ action: 'delete', filter: { tag: [] } }, 'filter.tag'],
     [{ action: 'enable', filter: { q: '\u0000' } }, 'filter'],
     [{ action: 'enable', filter: { status: 'gone' } }, 'filter'],
     [{ action: 'enable', filter: { unusedSince: 'yesterday' } }, 'filter'],

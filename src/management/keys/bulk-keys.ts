@@ -4,6 +4,7 @@ import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { type BulkChange, type ChosenKeys, MAX_FILTERED, MAX_IDS } from '../../jobs/bulk-jobs.ts';
 import { JOB_ACTIONS, type JobAction, scopeOfAction } from '../../jobs/job.ts';
 import { KEY_ID } from '../../keys/key-id.ts';
+import type { KeyFilter } from '../../keys/key-list.ts';
 import type { KeyChanges } from '../../keys/key-repository.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
@@ -54,8 +55,9 @@ const FILTER: FieldSchema = {
   properties: {
     ...{ q, status, rateLimitId, externalId },
     tag: {
-      description: 'must be a tag, or a list of tags: only keys that have all of them',
+      description: 'must be a tag, or a list of at least one tag: only keys that have all of them',
       type: ['string', 'array'],
+      minItems: 1,
       items: { description: 'must be a tag', type: 'string' },
     },
     createdAfter: withoutFormat(createdAfter),
@@ -162,16 +164,26 @@ function readBulkChange(body: BulkBody, clock: Clock): BulkChange {
 function chosenKeys({ filter, ids, expectCount, dryRun }: BulkBody): ChosenKeys {
   if (filter === undefined && ids !== undefined) return { ids };
   if (filter === undefined || ids !== undefined) throw fault('filter', 'is required, or ids, but not both');
+  const read = readFilter(filter);
   // A program that lost its filter must not change every key.
-  if (Object.keys(filter).length === 0 && expectCount === undefined && !dryRun)
+  if (isEmpty(read) && expectCount === undefined && !dryRun)
     throw fault('expectCount', 'is required with an empty filter, which every key meets');
+  return { filter: read };
+}
+
+function readFilter(filter: ParsedUrlQuery): KeyFilter {
   try {
-    return { filter: readKeyFilter(filter) };
+    return readKeyFilter(filter);
   } catch (error) {
     if (error instanceof TollgateError && error.code === 'invalid_parameter')
       throw fault('filter', error.message);
     throw error;
   }
+}
+
+/** Whether every key meets the filter. */
+function isEmpty({ tags = [], ...conditions }: KeyFilter): boolean {
+  return tags.length === 0 && Object.keys(conditions).length === 0;
 }
 
 /** Null: the keys are deleted. Reads the fields as for one key. */
