@@ -31,7 +31,7 @@ import { readExpectation } from './entity-tag.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
 import { readIdempotencyKey, respondOnce } from './idempotency.ts';
 import { principalOf } from './principal-of.ts';
-import { type ChangeContextReader, readChangeContext } from './read-change-context.ts';
+import { type ChangeContextReader, readChangeContext, rejectLongReason } from './read-change-context.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 import { createSignInApp, SIGN_IN_PATH } from './sign-in/sign-in-app.ts';
 
@@ -223,6 +223,7 @@ function respond(endpoint: Endpoint, { log: parentLog, servicesFor, changeOf, id
     const log = parentLog.child({ requestId, actor });
     const expects = endpoint.conditional ? readExpectation(req) : undefined;
     const principal = principalOf(res);
+    rejectLongReason(req);
     const change = { ...changeOf(req, res), expects };
     const isHead = req.method === 'HEAD';
     const header = (name: string) => req.get(name);

@@ -18,7 +18,7 @@ interface ChangeOptions {
   readonly trustedProxies: BlockList;
 }
 
-/** The context of a change: who makes the request and why. Throws `bad_request` for a reason that is too long. */
+/** The context of a change: who makes the request and why. A reason that `rejectLongReason` rejects is left out. */
 export function readChangeContext(
   req: Request,
   res: Response,
@@ -28,7 +28,7 @@ export function readChangeContext(
   return {
     actor: actorOf(principal),
     atMs: clock.nowMs(),
-    reason: readReason(req.get('X-Audit-Reason')),
+    reason: shortReason(req) ?? null,
     requestId: (res.locals as RequestNotes).requestId,
     address: clientAddress(req, trustedProxies),
     onlyTags: principal.onlyTags,
@@ -36,14 +36,21 @@ export function readChangeContext(
   };
 }
 
-function readReason(header: string | undefined): string | null {
-  if (header === undefined || header === '') return null;
-  // Node decodes each byte of a header as one character, but clients send UTF-8.
-  const bytes = Buffer.from(header, 'latin1');
-  const reason = isUtf8(bytes) ? bytes.toString() : header;
-  if ([...reason].length <= LONGEST_REASON) return reason;
+/** Throws `bad_request` for a reason that is too long. */
+export function rejectLongReason(req: Request): void {
+  if (shortReason(req) !== undefined) return;
   throw new TollgateError(
     'bad_request',
     `The header X-Audit-Reason must have at most ${LONGEST_REASON} characters.`,
   );
+}
+
+/** Null if there is none, undefined if it is too long. */
+function shortReason(req: Request): string | null | undefined {
+  const header = req.get('X-Audit-Reason');
+  if (header === undefined || header === '') return null;
+  // Node decodes each byte of a header as one character, but clients send UTF-8.
+  const bytes = Buffer.from(header, 'latin1');
+  const reason = isUtf8(bytes) ? bytes.toString() : header;
+  return [...reason].length <= LONGEST_REASON ? reason : undefined;
 }

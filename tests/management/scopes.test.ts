@@ -77,6 +77,21 @@ describe('scopes', () => {
     ]);
   });
 
+  it('that are missing are in the audit log without a reason that is too long', async () => {
+    const { secret, adminTokenId } = await management.createToken({ scopes: ['plans:read'] });
+    const path = `/consumer-api-key/${ABSENT_KEY}`;
+    const reason = 'r'.repeat(257);
+    const { body } = await management
+      .sendAs(secret, 'delete', path)
+      .set('X-Audit-Reason', reason)
+      .expect(403);
+    expect(body).toMatchObject({ code: 'missing_scope', requiredScope: 'keys:delete' });
+    const log = await management.send('get', `/tollgate/audit-log?actorId=${adminTokenId}`).expect(200);
+    expect(log.body.entries).toMatchObject([
+      { action: 'request.deny', outcome: 'missing_scope', reason: null },
+    ]);
+  });
+
   it('that a token lacks again and again are in the audit log a hundred times an hour', async () => {
     const { secret, adminTokenId } = await management.createToken({ scopes: ['webhooks:read'] });
     const path = '/tollgate/events?type=tollgate.admin_token.*';
