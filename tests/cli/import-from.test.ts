@@ -1,26 +1,13 @@
-import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
+import { foreignImports } from './support/foreign-imports.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate();
+const { imported, file } = foreignImports(stage);
 // Samples in the forms of each product's export; the guides of docs/ use them too.
 const EXAMPLES = resolve('docs/examples');
-
-/** An import, with its report. */
-async function imported(source: string, file: string, ...options: readonly string[]) {
-  const words = ['import', source, file, ...options, '-o', 'json'];
-  const { code, stdout, stderr } = await stage.tollgate.run(words);
-  return { code, stderr, report: stdout === '' ? undefined : JSON.parse(stdout) };
-}
-
-async function file(name: string, content: string): Promise<string> {
-  await mkdir(stage.directory, { recursive: true });
-  const path = join(stage.directory, name);
-  await writeFile(path, content);
-  return path;
-}
 
 describe('tollgate import kong', () => {
   const sample = join(EXAMPLES, 'kong.json');
@@ -92,6 +79,24 @@ plugins:
       ['jwt_secrets', 'key', 'plugin', 'plugin', 'ttl'].toSorted(),
     );
     expect(await statusOf(stage.url, 'flat-secret-of-another-gateway')).toBe(200);
+  });
+
+  it('takes no consumer for another whose name is its custom_id', async () => {
+    const flat = await file(
+      'names.json',
+      JSON.stringify({
+        consumers: [{ username: 'old shop', custom_id: 'shop-17' }, { username: 'shop-17' }],
+        keyauth_credentials: [{ consumer: 'shop-17', key: 'secret-of-the-consumer-shop-17' }],
+        plugins: [{ name: 'rate-limiting', consumer: 'shop-17', config: { minute: 17 } }],
+      }),
+    );
+    const { report } = await imported('kong', flat);
+    expect(report).toMatchObject({
+      plans: { made: ['kong-17-minute'] },
+      keys: { made: 1, present: 0, notCarried: 0 },
+      notCarried: [{ what: 'consumer', name: 'old shop', reason: 'has no key' }],
+    });
+    expect(await stage.tollgate.json('keys', 'show', 'shop-17')).toMatchObject({ externalId: null });
   });
 });
 
@@ -305,26 +310,5 @@ describe('tollgate import', () => {
     expect(code).toBe(64);
     expect(stderr).toContain('The file has a key that expires at 1000000000000000000 ms since 1970');
     expect(stderr).not.toContain('secret-that');
-  });
-
-  it('has limits that can be none here in its report, and each key at most once', async () => {
-    const ratelimits = [0, 1, 2, 3, 4, 5, 6, 7, 8].map((limit) => ({ name: 'a', limit, duration: 1000 }));
-    const keyId = 'key_of_many_limits';
-    const plaintext = 'secret-of-another-gateway-with-limits';
-    const many = await file(
-      'many.json',
-      JSON.stringify([
-        { keyId, plaintext, ratelimits },
-        { keyId, plaintext },
-      ]),
-    );
-    const { report } = await imported('unkey', many);
-    expect(report.keys).toEqual({ made: 1, present: 1, notCarried: 0 });
-    expect(report.notCarried).toEqual([
-      { what: 'limit', name: keyId, reason: expect.stringContaining('0 per 1s') },
-    ]);
-    const plan = await stage.tollgate.json('plans', 'show', report.plans.made[0]);
-    const ids = plan.additionalLimits.map(({ limitId }: { limitId: string }) => limitId);
-    expect(new Set(ids).size).toBe(7);
   });
 });

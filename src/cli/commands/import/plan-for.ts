@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
 import type { paths } from '../../../client/management-api.ts';
+import { parsePeriod, periodFault } from '../../../limiter/period.ts';
+import { MAIN_LIMIT_ID } from '../../../limiter/request-limits.ts';
 import type { ForeignLimit, LeftOut } from './foreign-keys.ts';
 
 export type NewPlan = paths['/rate-limit/create']['post']['requestBody']['content']['application/json'];
@@ -21,24 +23,23 @@ export function planFor(source: string, name: string, limits: readonly ForeignLi
   const leftOut = [...limits.filter((limit) => !isValid(limit)), ...valid.slice(MAX_LIMITS)].map((limit) => ({
     what: 'limit',
     name,
-    reason: `${limit.limit} per ${limit.period} can not be a limit here`,
+    reason: `${limit.limit} per ${limit.period} can not be a limit here${periodFaultOf(limit)}`,
   }));
   const [first, ...rest] = valid.slice(0, MAX_LIMITS);
   if (first === undefined) return { plan: undefined, leftOut };
   const { limit, period } = first;
-  const additionalLimits = rest.map((one, index) => ({
-    limitId: limitIdOf(one, rest.slice(0, index)),
-    limit: one.limit,
-    period: one.period,
-  }));
+  const additionalLimits = additionalLimitsOf(rest);
   const plan = { rateLimitId: idOf(source, valid), description: `Imported from ${source}`, limit, period };
   return { plan: { ...plan, ...(additionalLimits.length > 0 && { additionalLimits }) }, leftOut };
 }
 
 function isValid({ limit, period }: ForeignLimit): boolean {
-  return (
-    Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_COUNT && !/^(0+|NaN|.*\..*)s$/.test(period)
-  );
+  return Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_COUNT && parsePeriod(period) !== undefined;
+}
+
+function periodFaultOf({ period }: ForeignLimit): string {
+  const fault = periodFault(period);
+  return fault === undefined ? '' : `: ${fault}`;
 }
 
 function idOf(source: string, limits: readonly ForeignLimit[]): string {
@@ -49,8 +50,15 @@ function idOf(source: string, limits: readonly ForeignLimit[]): string {
   return `${id.slice(0, MAX_ID_LENGTH - digest.length - 1)}-${digest}`;
 }
 
-function limitIdOf({ name, period }: ForeignLimit, before: readonly ForeignLimit[]): string {
-  const word = (name ?? period).replaceAll(/[^A-Za-z0-9._-]+/g, '-').replace(/^[^A-Za-z0-9]+/, '');
-  const sameName = before.filter((other) => (other.name ?? other.period) === (name ?? period)).length;
-  return `${word.slice(0, 28) || 'limit'}${sameName > 0 ? `-${sameName + 1}` : ''}`;
+/** With an id for each, which is made of its name or its period. */
+function additionalLimitsOf(limits: readonly ForeignLimit[]): NonNullable<NewPlan['additionalLimits']> {
+  const taken = new Set<string>([MAIN_LIMIT_ID]);
+  return limits.map(({ name, limit, period }) => {
+    const word = (name ?? period).replaceAll(/[^A-Za-z0-9._-]+/g, '-').replace(/^[^A-Za-z0-9]+/, '');
+    const stem = word.slice(0, 28) || 'limit';
+    let limitId = stem;
+    for (let count = 2; taken.has(limitId); count += 1) limitId = `${stem}-${count}`;
+    taken.add(limitId);
+    return { limitId, limit, period };
+  });
 }

@@ -1,4 +1,5 @@
 import { parse } from 'csv-parse/sync';
+import { periodFault } from '../../../limiter/period.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { ForeignKey, ForeignKeys, LeftOut } from './foreign-keys.ts';
 
@@ -84,10 +85,13 @@ function keyOf(cell: (column: Column) => string): ForeignKey | string {
   const enabled = ENABLED.get(cell('enabled').toLowerCase());
   if (enabled === undefined)
     return `has another word under enabled than ${[...ENABLED.keys()].filter(Boolean).join(', ')}`;
+  const period = cell('period') || 'minute';
+  const fault = limit ? periodFault(period) : undefined;
+  if (fault !== undefined) return `has a period that can be none here: ${fault}`;
   return {
     name: cell('name'),
     secret: secret ? { text: secret } : { sha256: sha256 ?? '' },
-    limits: limit ? [{ limit: Number(limit), period: cell('period') || 'minute' }] : [],
+    limits: limit ? [{ limit: Number(limit), period }] : [],
     tags: cell('tags')
       .split(/[\s,;]+/)
       .filter((tag) => tag !== ''),
