@@ -165,9 +165,9 @@ function limitsOf(config: Entity): readonly ForeignLimit[] {
   );
 }
 
-/** Whether a reference, by name or by id, is to an entity. */
+/** Whether a reference, by name or by id, is to an entity. Kong knows none by `custom_id`, which may be the name of another consumer. */
 function isOf(reference: unknown, entity: Entity): boolean {
   const { id, username, name } = objectOf(reference);
   const words = [reference, id, username, name].filter((word) => typeof word === 'string');
-  return words.some((word) => [entity.id, entity.username, entity.custom_id, entity.name].includes(word));
+  return words.some((word) => [entity.id, entity.username, entity.name].includes(word));
 }
