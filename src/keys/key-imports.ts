@@ -6,7 +6,12 @@ import type { ConsumerKey } from './consumer-key.ts';
 import { rotationAt } from './key-rotation.ts';
 import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
 import type { FoundKey, ImportedKey, ImportFailure, SecretRepository } from './secrets/secret-repository.ts';
-import { type ImportedSecret, SEALED_AT_ONCE, type SecretSealer } from './secrets/stored-secret.ts';
+import {
+  type ImportedSecret,
+  SEALED_AT_ONCE,
+  type SecretMatch,
+  type SecretSealer,
+} from './secrets/stored-secret.ts';
 
 /** What imports of keys need. */
 export interface KeyImportsOptions {
@@ -81,6 +86,17 @@ export class KeyImports {
     if (found === undefined) return undefined;
     const key = rotationAt(found.key, clock.nowMs());
     return found.isPrevious && key.rotation === null ? undefined : { key, isPrevious: found.isPrevious };
+  }
+
+  /** How many of the secrets are taken, but by no key that a principal with these tags sees: those of which a rejection would tell it. */
+  async countOutOfSight(secrets: readonly ImportedSecret[], onlyTags: readonly string[]): Promise<number> {
+    if (secrets.length === 0 || onlyTags.length === 0) return 0;
+    const matches: SecretMatch[] = [];
+    for (const [index, secret] of secrets.entries()) {
+      if (index % SEALED_AT_ONCE === 0) await nextTurn();
+      matches.push(this.#options.sealer.matchOf(secret));
+    }
+    return this.#options.secrets.countOutOfSight(matches, onlyTags);
   }
 
   async #allSealed(keys: readonly KeyToImport[], change: ChangeContext): Promise<readonly ImportedKey[]> {

@@ -13,6 +13,7 @@ import type { KeyImports } from '../keys/key-imports.ts';
 import type { KeyRotations } from '../keys/key-rotation.ts';
 import type { KeyService } from '../keys/key-service.ts';
 import type { KeyVerifier } from '../keys/key-verifier.ts';
+import type { ImportedSecret } from '../keys/secrets/stored-secret.ts';
 import type { WindowCounters } from '../limiter/window-counters.ts';
 import type { PathCase } from '../paths/path-readings.ts';
 import type { Principal, RequiredScope } from '../permissions/principal.ts';
@@ -175,6 +176,8 @@ export interface Endpoint<Body = unknown> {
   readonly bodyLimitBytes?: number;
   /** An error with this code counts as a wrong credential: repeated guesses get 429. */
   readonly limitsGuesses?: ErrorCode;
+  /** The secrets from outside in a body that fits the schema: a response may say that they are taken. */
+  givenSecrets?(body: Body): readonly ImportedSecret[];
   readonly status: 200 | 201;
   /** The endpoint may also create the record, and then responds with 201. */
   readonly mayCreate?: true;

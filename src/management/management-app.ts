@@ -23,6 +23,7 @@ import { resembledManagementPath } from '../paths/path-matcher.ts';
 import { nameHint, shownName } from '../platform/text/did-you-mean.ts';
 import type { People } from '../sign-in/people.ts';
 import { auditForbidden } from './audit/forbidden-requests.ts';
+import { noteTakenSecrets } from './audit/taken-secrets.ts';
 import { authenticate, authorize, type Credentials, limitGuesses } from './authentication.ts';
 import { CONSOLE_PATH, createConsoleApp, type WaysToSignIn } from './console-files.ts';
 import { type Endpoint, type ManagementServices, Reply, type ServicesFor, StreamedText } from './endpoint.ts';
@@ -135,6 +136,7 @@ export function createEndpointApp(
   if (pages !== undefined) app.use(pages);
   const changeOf = (req: Request, res: Response) =>
     readChangeContext(req, res, { clock: services.clock, trustedProxies });
+  const { imports, audit } = services;
   const compile = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS);
   for (const [path, endpoints] of Map.groupBy(all, ({ path }) => path)) {
     const route = app.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
@@ -148,9 +150,10 @@ export function createEndpointApp(
         authorize(endpoint, trustedProxies),
         checkQuery(endpoint),
         ...readBody,
+        noteTakenSecrets(endpoint, { imports, audit, failedCredentials, changeOf }),
         respond(endpoint, { log: services.log, servicesFor, changeOf, idempotency }),
         limitGuesses(endpoint, failedCredentials),
-        auditForbidden(endpoint, { audit: services.audit, changeOf }),
+        auditForbidden(endpoint, { audit, changeOf }),
       );
     }
   }

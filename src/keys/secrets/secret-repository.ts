@@ -92,6 +92,8 @@ export interface SecretRepository {
    * ended or the next one replaces it, even if it has expired.
    */
   isTaken(match: SecretMatch): Promise<boolean>;
+  /** How many of the secrets are taken, as `isTaken` says, but not by a key that has all of the tags. */
+  countOutOfSight(matches: readonly SecretMatch[], onlyTags: readonly string[]): Promise<number>;
   /** The key that has the secret, as its present or previous one. The previous one may have expired, as `rotation` says. */
   findBySecret(match: SecretMatch): Promise<FoundKey | undefined>;
   /** Whether there are secrets besides those that the gateway makes. */

@@ -12,6 +12,7 @@ import type { PathCase } from '../../paths/path-readings.ts';
 import { missingScope, type Principal } from '../../permissions/principal.ts';
 import type { Scope } from '../../permissions/scopes.ts';
 import type { Endpoint, ResponseSchema } from '../endpoint.ts';
+import { hashedSecretIn } from '../keys/secret-fields.ts';
 import { COUNT, listOf, named, objectOf, TEXT } from '../response-schemas.ts';
 import {
   APPLY_BODY,
@@ -80,6 +81,7 @@ export const applyConfiguration: Endpoint<ApplyBody> = {
   scope: 'config:write',
   body: APPLY_BODY,
   bodyLimitBytes: CONFIGURATION_LIMIT_BYTES,
+  givenSecrets: ({ config: { keys = [] } }) => keys.flatMap(hashedSecretIn),
   status: 200,
   headers: ['Tollgate-Applies-Within'],
   response: named('AppliedConfiguration', {

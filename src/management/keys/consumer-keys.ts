@@ -12,7 +12,7 @@ import {
 } from '../handovers/handover-fields.ts';
 import { named, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readFields, TAG_EDITS, type WrittenKeyFields } from './key-fields.ts';
-import { SECRET } from './secret-fields.ts';
+import { givenSecretIn, SECRET } from './secret-fields.ts';
 import { KEY_ITEM, presentKeyItem } from './shown-key-fields.ts';
 
 interface CreateKeyBody extends WrittenKeyFields {
@@ -35,6 +35,7 @@ export const createConsumerKey: Endpoint<CreateKeyBody> = {
   summary: 'Create a consumer API key',
   scope: 'keys:write',
   body: CREATE_KEY_BODY,
+  givenSecrets: givenSecretIn,
   status: 201,
   tagged: true,
   response: named(

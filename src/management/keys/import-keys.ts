@@ -3,11 +3,10 @@ import type { BodySchema } from '../../http/body-schema.ts';
 import type { KeyToImport } from '../../keys/key-imports.ts';
 import type { ImportedSecret } from '../../keys/secrets/stored-secret.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { digestOfText } from '../../secrets/secret-digest.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { COUNT, listOf, named, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readFields, type WrittenKeyFields } from './key-fields.ts';
-import { SECRET, SECRET_HASH } from './secret-fields.ts';
+import { givenSecretIn, hashedSecretIn, SECRET, SECRET_HASH } from './secret-fields.ts';
 
 const MAX_KEYS = 500;
 const BODY_LIMIT_BYTES = 4 * 1024 * 1024;
@@ -56,6 +55,7 @@ export const importConsumerKeys: Endpoint<ImportKeysBody> = {
   scope: 'keys:write',
   body: IMPORT_KEYS_BODY,
   bodyLimitBytes: BODY_LIMIT_BYTES,
+  givenSecrets: ({ keys }) => keys.flatMap((key) => [...givenSecretIn(key), ...hashedSecretIn(key)]),
   status: 200,
   response: named('ImportedConsumerKeys', {
     type: 'object',
@@ -105,9 +105,8 @@ function readKeys(keys: readonly WrittenKey[], clock: Clock): readonly KeyToImpo
   );
 }
 
-function readSecret({ secret, secretHash }: WrittenKey): ImportedSecret {
-  if (secret !== undefined && secretHash === undefined) return { kind: 'given', secret };
-  if (secretHash !== undefined && secret === undefined)
-    return { kind: 'hashed', digest: digestOfText(secretHash.value) };
+function readSecret(key: WrittenKey): ImportedSecret {
+  const [secret, ...others] = [...givenSecretIn(key), ...hashedSecretIn(key)];
+  if (secret !== undefined && others.length === 0) return secret;
   throw new InvalidBody([{ field: 'secret', message: 'is required, or secretHash, but not both' }]);
 }

@@ -12,7 +12,7 @@ import {
 } from '../handovers/handover-fields.ts';
 import { INSTANT, named, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readExpiry } from './key-fields.ts';
-import { SECRET } from './secret-fields.ts';
+import { givenSecretIn, SECRET } from './secret-fields.ts';
 import { KEY_ITEM, presentKeyItem } from './shown-key-fields.ts';
 
 /** How long both secrets of a key or an admin token are valid. */
@@ -49,6 +49,7 @@ export const rotateConsumerKey: Endpoint<RotateKeyBody> = {
   summary: 'Give a consumer API key a new secret; the previous one stays valid for a time',
   scope: 'keys:write',
   body: ROTATE_KEY_BODY,
+  givenSecrets: givenSecretIn,
   status: 200,
   tagged: true,
   conditional: true,

@@ -1,6 +1,7 @@
 import { ADMIN_TOKEN_PREFIX } from '../../admins/admin-token.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { SECRET_DIGEST } from '../../secrets/secret-digest.ts';
+import type { ImportedSecret } from '../../keys/secrets/stored-secret.ts';
+import { digestOfText, SECRET_DIGEST } from '../../secrets/secret-digest.ts';
 import { GIVEN_SECRET, MAX_SECRET_LENGTH, MIN_SECRET_LENGTH } from '../../secrets/secret-format.ts';
 
 /** A secret that the client chooses. */
@@ -36,3 +37,17 @@ export const SECRET_HASH = {
     },
   },
 } as const satisfies FieldSchema;
+
+/** The secret of a body that may have one. */
+export function givenSecretIn({ secret }: { readonly secret?: string }): readonly ImportedSecret[] {
+  return secret === undefined ? [] : [{ kind: 'given', secret }];
+}
+
+/** The secret of whose digest a body may have. */
+export function hashedSecretIn({
+  secretHash,
+}: {
+  readonly secretHash?: { readonly value: string };
+}): readonly ImportedSecret[] {
+  return secretHash === undefined ? [] : [{ kind: 'hashed', digest: digestOfText(secretHash.value) }];
+}

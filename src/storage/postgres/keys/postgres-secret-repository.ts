@@ -29,7 +29,7 @@ import {
 } from './consumer-keys-table.ts';
 import { hasTags, lockedKey, secretColumns, selectKeys } from './key-rows.ts';
 import { selectSnapshots, snapshotVersion } from './key-snapshots.ts';
-import { beginImport, importKeys, isTaken } from './write-imported-keys.ts';
+import { beginImport, countOutOfSight, importKeys, isTaken } from './write-imported-keys.ts';
 
 /**
  * The secrets of keys, in Postgres: the present ones in the rows of the keys, previous ones in `previous_secrets`. Every change of a
@@ -116,6 +116,10 @@ export class PostgresSecretRepository implements SecretRepository {
 
   isTaken(match: SecretMatch): Promise<boolean> {
     return isTaken(this.#db, match);
+  }
+
+  countOutOfSight(matches: readonly SecretMatch[], onlyTags: readonly string[]): Promise<number> {
+    return countOutOfSight(this.#db, matches, onlyTags);
   }
 
   async findBySecret({ lookups, digestLookups }: SecretMatch): Promise<FoundKey | undefined> {

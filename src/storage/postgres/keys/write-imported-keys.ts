@@ -7,7 +7,7 @@ import type { SecretMatch } from '../../../keys/secrets/stored-secret.ts';
 import { bytesArray } from '../array-literals.ts';
 import type { NoteAction } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { insertNewKeys } from './key-rows.ts';
+import { hasTags, insertNewKeys } from './key-rows.ts';
 
 /** `SecretRepository.import`, within a transaction. */
 export async function importKeys(
@@ -69,27 +69,49 @@ export async function isTaken(db: RecordsDatabase, match: SecretMatch): Promise<
   return match.isReserved || (await takenValues(db, [match])).size > 0;
 }
 
-/** The look-up values, as base64, of all keys' present and previous secrets that match one of these secrets. */
-async function takenValues(db: RecordsDatabase, matches: readonly SecretMatch[]): Promise<Set<string>> {
+/** How many of the secrets a key has that lacks one of the tags, or are credentials of another kind. */
+export async function countOutOfSight(
+  db: RecordsDatabase,
+  matches: readonly SecretMatch[],
+  onlyTags: readonly string[],
+): Promise<number> {
+  const taken = await takenValues(db, matches, sql<boolean>`not ${hasTags(onlyTags)}`);
+  return matches.filter((match) => match.isReserved || valuesOf(match).some((value) => taken.has(value)))
+    .length;
+}
+
+/** The look-up values, as base64, of the keys' present and previous secrets that match one of these secrets. */
+async function takenValues(
+  db: RecordsDatabase,
+  matches: readonly SecretMatch[],
+  isAmong = sql<boolean>`true`,
+): Promise<Set<string>> {
   const lookups = bytesArray(matches.flatMap((match) => match.lookups));
   const digestLookups = bytesArray(matches.flatMap((match) => match.digestLookups));
   const { rows } = await sql<TakenRow>`
     select lookup, digest_lookup from consumer_keys
-    where lookup = any (${lookups}) or digest_lookup = any (${digestLookups})
+    where (lookup = any (${lookups}) or digest_lookup = any (${digestLookups})) and ${isAmong}
     union all
-    select lookup, digest_lookup from previous_secrets
-    where lookup = any (${lookups}) or digest_lookup = any (${digestLookups})`.execute(db);
+    select previous.lookup, previous.digest_lookup from previous_secrets as previous
+    join consumer_keys on consumer_keys.id = previous.key_id
+    where (previous.lookup = any (${lookups}) or previous.digest_lookup = any (${digestLookups})) and ${isAmong}`.execute(
+    db,
+  );
   return new Set(
     rows.flatMap(({ lookup, digest_lookup: digestLookup }) => [textOf(lookup), textOf(digestLookup)]),
   );
 }
 
 /** Takes a secret if it is free. False if it is reserved or taken already. */
-function claim({ lookups, digestLookups, isReserved }: SecretMatch, taken: Set<string>): boolean {
-  const values = [...lookups, ...digestLookups].map(textOf);
-  if (isReserved || values.some((value) => taken.has(value))) return false;
+function claim(match: SecretMatch, taken: Set<string>): boolean {
+  const values = valuesOf(match);
+  if (match.isReserved || values.some((value) => taken.has(value))) return false;
   for (const value of values) taken.add(value);
   return true;
+}
+
+function valuesOf({ lookups, digestLookups }: SecretMatch): readonly string[] {
+  return [...lookups, ...digestLookups].map(textOf);
 }
 
 function textOf(value: Uint8Array): string {
