@@ -104,6 +104,14 @@ describe('the audit log', () => {
     expect((await read('?to=2026-02-03T04:05:06Z')).entries).toEqual([]);
   });
 
+  it('is narrowed to a configuration by the name of its owner', async () => {
+    const owner = 'team/eu:prod@shop';
+    const config = { plans: [{ rateLimitId: 'configured', limit: 1, period: 'hour' }] };
+    await management.send('post', '/tollgate/config/apply', { owner, config }).expect(200);
+    const { entries } = await read(`?targetId=${encodeURIComponent(owner)}`);
+    expect(entries).toMatchObject([{ action: 'config.apply', target: { type: 'configuration', id: owner } }]);
+  });
+
   it('comes as CSV with all entries, which no spreadsheet runs as formulas', async () => {
     await management.createKey('=1+1');
     const { entries } = await read();

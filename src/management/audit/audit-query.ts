@@ -3,16 +3,19 @@ import { AUDIT_ACTIONS } from '../../audit/audit-entry.ts';
 import type { AuditFilter, AuditPage } from '../../audit/audit-log.ts';
 import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
+import { OWNER } from '../../plans/owner-name.ts';
 import { INSTANT_RULE, isRecordedInstant, queryInstant } from '../formats.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
 
-/** The form of ids, including those of plans and operations. */
-const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
-/** The same, or the subject of a person. */
-const ACTOR_ID = /^[\x21-\x7e]{1,255}$/;
+const IDS = {
+  /** An id, or the subject of a person. */
+  actorId: /^[\x21-\x7e]{1,255}$/,
+  /** Ids of plans and operations have no other characters than an owner, which is the id of a configuration. */
+  targetId: OWNER,
+  jobId: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+} as const;
 
 /** The query parameters of the audit log. */
 export const AUDIT_QUERY = {
@@ -31,18 +34,18 @@ export const AUDIT_QUERY = {
     description:
       'must be the id of an admin token, or of a key that changed itself, the subject of a person or a program, or root or config: only what they did',
     type: 'string',
-    pattern: ACTOR_ID.source,
+    pattern: IDS.actorId.source,
   },
   targetId: {
     description:
-      'must be the id of a key, a plan, an admin token, a webhook, a session, a job, a configuration or an operation: only what was done to it',
+      'must be the id of a key, a plan, an admin token, a webhook, a session, a job or an operation, or the owner of a configuration: only what was done to it',
     type: 'string',
-    pattern: ID.source,
+    pattern: IDS.targetId.source,
   },
   jobId: {
     description: 'must be the id of a job: only what it did',
     type: 'string',
-    pattern: ID.source,
+    pattern: IDS.jobId.source,
   },
   format: {
     description: 'must be json or csv; decides before the Accept header does',
@@ -103,8 +106,8 @@ function readInstant(query: ParsedUrlQuery, name: 'from' | 'to'): number | undef
   throw invalid(name);
 }
 
-function readId(query: ParsedUrlQuery, name: 'actorId' | 'targetId' | 'jobId'): string | undefined {
+function readId(query: ParsedUrlQuery, name: keyof typeof IDS): string | undefined {
   const text = readText(query, name);
-  if (text === undefined || (name === 'actorId' ? ACTOR_ID : ID).test(text)) return text;
+  if (text === undefined || IDS[name].test(text)) return text;
   throw invalid(name);
 }

@@ -27,6 +27,10 @@ describe('the filters of the audit log', () => {
     expect(enter('Actor', ` ${actorId} `)).toEqual([{ actorId }]);
   });
 
+  it.each(['key_1', 'gold', 'team/eu:prod@shop'])('take %s as a target', (targetId) => {
+    expect(enter('Target', ` ${targetId} `)).toEqual([{ targetId }]);
+  });
+
   it.each([
     ['Actor', 'Ada Example'],
     ['Actor', 'a'.repeat(256)],

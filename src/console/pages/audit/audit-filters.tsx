@@ -25,7 +25,7 @@ export function AuditFilters({ filter, onChange, isFiltered }: AuditFiltersProps
       <IdFilter
         label="Target"
         placeholder="id of a key, plan or token"
-        pattern={ID}
+        pattern={TARGET_ID}
         value={filter.targetId}
         onChange={(targetId) => onChange({ targetId })}
       />
@@ -77,9 +77,9 @@ function ActionFilter({ value, onChange }: ActionFilterProps) {
   );
 }
 
-/** What the gateway accepts as an id. */
-const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** The same, or the subject of a person. */
+/** What the gateway accepts as an id, or as the owner of a configuration. */
+const TARGET_ID = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$/;
+/** An id, or the subject of a person. */
 const ACTOR_ID = /^[\x21-\x7e]{1,255}$/;
 
 interface IdFilterProps {
