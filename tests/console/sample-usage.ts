@@ -50,7 +50,8 @@ async function writeHours(
          * (0.9 + 0.2 * abs(sin(extract(epoch FROM hour) / 3600 * 1.7 + length($1::text) + ascii(right($1::text, 1)))))))::bigint AS n
        FROM generate_series(date_trunc('hour', now()) - ($6::int * interval '1 day'),
          date_trunc('hour', now()) - interval '1 hour', interval '1 hour') AS hour
-     ) AS hours`,
+     ) AS hours
+     ON CONFLICT DO NOTHING`,
     [id, planId, requests, limited, failed, DAYS],
   );
 }

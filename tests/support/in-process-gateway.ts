@@ -19,7 +19,7 @@ import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { readSettings, type Settings } from '../../src/settings/settings.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway } from './gateway.ts';
 import { testRequestIds } from './request-ids.ts';
-import { until } from './until.ts';
+import { LONGEST_WAIT_MS, until } from './until.ts';
 
 /** Options of the proxied side for which there is no setting. */
 type ProxyTuning = Pick<
@@ -129,7 +129,8 @@ export class InProcessGateway {
       ...secrets,
       changes,
       jobsIn,
-      people: wireSignIn(this.#context, { ...stores, ...secrets }),
+      // Most providers of tests are in this process, and the machine may stand still.
+      people: wireSignIn(this.#context, { ...stores, ...secrets, timeoutMs: LONGEST_WAIT_MS }),
       ...events,
       configurationsIn: wireConfigurations(this.#context, stores, { ...secrets, ...changes, webhooks }),
       observers: { managed: () => {} },

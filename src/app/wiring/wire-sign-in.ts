@@ -10,6 +10,8 @@ import type { ReplicaContext } from '../replica-context.ts';
 interface SignInParts {
   readonly records: Pick<Records, 'sessions'>;
   readonly vault: SecretVault;
+  /** The timeout of a request to the provider. Milliseconds. */
+  readonly timeoutMs?: number | undefined;
 }
 
 const HOUR_MS = 3_600_000;
@@ -17,14 +19,17 @@ const HOUR_MS = 3_600_000;
 /** Builds sign-in. Undefined if the settings that it needs are not set. */
 export function wireSignIn(
   { settings, platform }: Pick<ReplicaContext, 'settings' | 'platform'>,
-  { records, vault }: SignInParts,
+  { records, vault, timeoutMs }: SignInParts,
 ): People | undefined {
   const { oidcIssuer: issuer, oidcClientId: clientId, oidcScopesMap: map, publicAdminUrl } = settings;
   if (issuer === null || clientId === null || map === null || publicAdminUrl === null) return undefined;
   const { clock, random, log } = platform;
   const { oidcClientSecret: clientSecret, oidcScopes: scopes, oidcScopesClaim: claim } = settings;
   const { oidcSessionHours, oidcAudience: audience } = settings;
-  const provider = new IdentityProvider({ issuer, clientId, clientSecret, scopes, claim, clock });
+  const provider = new IdentityProvider({
+    ...{ issuer, clientId, clientSecret, scopes, claim, clock },
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  });
   const sessions = new Sessions({
     ...{ store: records.sessions, provider, vault, claim, map, clock, random, log },
     sessionMs: oidcSessionHours * HOUR_MS,

@@ -7,7 +7,8 @@ import { Shell } from '../../../src/console/shell/shell.tsx';
 import { axeFaults } from './support/axe-faults.ts';
 import { SignedIn } from './support/stage.tsx';
 
-const user = userEvent.setup();
+// Without pauses between keys: a sequence must be typed within a second.
+const user = userEvent.setup({ delay: null });
 beforeEach(() => {
   localStorage.clear();
   window.history.replaceState(null, '', '/tollgate/console/nowhere');
