@@ -221,3 +221,36 @@ describe('the cookies of the console', () => {
     ]);
   });
 });
+
+describe('what the gateway says of a key', () => {
+  const CLAIMED = [
+    'Tollgate-Key-Id: forged',
+    'TOLLGATE-PLAN: forged',
+    'Tollgate-External-Id: forged',
+    'tollgate-customer-id: forged',
+    'Tollgate-Anything: forged',
+    'Tollgate.Plan: forged',
+    'Tollgate!Plan: forged',
+    'tollgate_plan: forged',
+  ];
+
+  describe.each(['X-Customer-Id', 'Tollgate-Customer-Id'])('with the customer in %s', (customerIdHeader) => {
+    const stage = withGateway({ customerIdHeader: customerIdHeader.toLowerCase() });
+    it.each([
+      ['a request', []],
+      ['an upgrade', ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: abc']],
+    ])('is in no header of a client that %s forwards', async (_what, lines) => {
+      stage.backend.respond(OK);
+      const claimed = CLAIMED.filter(
+        (line) => !line.toLowerCase().startsWith(`${customerIdHeader}:`.toLowerCase()),
+      );
+      const client = await stage.gateway.send(
+        stage.gateway.head('GET /', ...lines, ...claimed, `${customerIdHeader}: c1`, 'Tollgates: kept'),
+      );
+      await client.until((text) => text.endsWith('ok'));
+      const { received } = stage.backend;
+      expect(received).not.toMatch(/forged/);
+      expect(received).toContain(`\r\n${customerIdHeader}: c1\r\nTollgates: kept\r\n`);
+    });
+  });
+});

@@ -17,6 +17,14 @@ function isProxyClaim(name: string): boolean {
   return name.startsWith('x-forwarded-') || name === 'x-real-ip';
 }
 
+/**
+ * Whether a header (its name in lower case) claims what only the gateway says of a key. A gateway that asks /authorize sends such headers to
+ * its backend, which may be this one as well.
+ */
+function isOwnClaim(name: string, customerIdHeader: string): boolean {
+  return name.startsWith('tollgate-') && name !== customerIdHeader;
+}
+
 /** The lines of the last request of a peer: most requests on a connection have the same host. */
 interface LastLines {
   readonly host: string;
@@ -120,6 +128,7 @@ export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOp
     const lower = name.toLowerCase();
     if (!isPlain(lower) && isAmbiguous(lower, options.customerIdHeader)) continue;
     if (isReplaced(lower) || named?.has(lower) || (!peer.isTrusted && isProxyClaim(lower))) continue;
+    if (isOwnClaim(lower, options.customerIdHeader)) continue;
     if (lower === 'authorization' && !options.forwardAuthorization) continue;
     if (trace !== undefined && TRACE_HEADERS.has(lower)) continue;
     lines += line(name, rawHeaders[i + 1] ?? '');
@@ -167,7 +176,9 @@ function isPlain(lower: string): boolean {
 function isAmbiguous(lower: string, customerIdHeader: string): boolean {
   if (lower.includes('_')) return true;
   const read = lower.replaceAll(/[^a-z0-9]/g, '-');
-  return isReplaced(read) || isProxyClaim(read) || read === customerIdHeader;
+  return (
+    isReplaced(read) || isProxyClaim(read) || isOwnClaim(read, customerIdHeader) || read === customerIdHeader
+  );
 }
 
 function traceLines(trace: RequestTrace): string {
