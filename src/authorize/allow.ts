@@ -4,14 +4,12 @@ import type { KeyEntry } from '../keys/cache/key-entry.ts';
 import { customerOf } from '../limiter/request-limits.ts';
 import type { Step } from '../proxy/exchange.ts';
 
-interface AllowOptions {
-  readonly customerIdHeader: string;
-  /** Whether the response has the cookies of the original request but for those of the console. */
-  readonly dropsSessionCookies: boolean;
-}
-
-/** The last step: tells the gateway that it may forward the request, with the fields that it passes on to its backend. */
-export function allow({ customerIdHeader, dropsSessionCookies }: AllowOptions): Step {
+/**
+ * The last step: tells the gateway that it may forward the request, with the fields that it passes on to its backend. Where the call has
+ * cookies, also without settings for sign-in, they are among them but for those of the console: some gateways drop each field that a
+ * response may have and does not.
+ */
+export function allow({ customerIdHeader }: { readonly customerIdHeader: string }): Step {
   const linesOf = new WeakMap<KeyEntry, string>();
   return (exchange) => {
     const { entry, req, secret } = exchange;
@@ -23,7 +21,7 @@ export function allow({ customerIdHeader, dropsSessionCookies }: AllowOptions): 
     }
     exchange.outcome = 'allowed';
     const customerId = customerOf(req.headers[customerIdHeader]);
-    if (dropsSessionCookies && req.headers.cookie !== undefined)
+    if (req.headers.cookie !== undefined)
       lines += headerLine('Cookie', withoutSessionCookies(req.headers.cookie));
     exchange.respondEmpty(200, [], `${lines}x-api-key: ${secret}\r\nTollgate-Customer-Id: ${customerId}\r\n`);
   };

@@ -1,9 +1,12 @@
-import { readFile } from 'node:fs/promises';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { readdir, readFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseManifests } from '../operations/kustomize.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import type { RunningGateway } from '../support/gateway.ts';
 import { ask } from './support/ask.ts';
+import { DECISION_FIELDS } from './support/decision-fields.ts';
 
 /** A call as a gateway that can't run here makes it about `POST /v1/orders?x=%2F`, and what its example must have. */
 interface Call {
@@ -42,7 +45,7 @@ const CALLS: readonly Call[] = [
     },
     limited: 429,
     example: 'traefik',
-    kinds: ['Middleware', 'IngressRoute'],
+    kinds: ['Middleware', 'Middleware', 'Middleware', 'IngressRoute'],
   },
   {
     gateway: 'ingress-nginx',
@@ -102,6 +105,21 @@ const CALLS: readonly Call[] = [
 /** Every field of an allowed request that a backend gets. */
 const TO_BACKEND = ['external-id', 'customer-id', 'key-expires', 'key-id', 'plan'];
 
+/** Where other gateways say which request they ask about, and a consumer may say it to a backend. */
+const OF_DIALECTS = [
+  'x-original-uri',
+  'x-original-url',
+  'x-original-method',
+  'x-forwarded-uri',
+  'x-forwarded-method',
+];
+
+/** Fields of a call that are no part of the decision. */
+const OF_THE_CALL: ReadonlySet<string> = new Set([
+  ...['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'expect', 'via'],
+  ...['tollgate-authorize-token', 'cookie'],
+]);
+
 let fleet: Fleet<RunningGateway>;
 let url: string;
 beforeAll(async () => {
@@ -121,10 +139,13 @@ describe.each(CALLS)('a call of $gateway', ({ example, kinds, method, path, fiel
     });
     const { id, secret } = await fleet.admin.makeKey(`behind ${example}`, `of-${example}`);
     await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { allowedIps: ['203.0.113.7'] });
-    const headers = { ...forged, ...fields, authorization: `Bearer ${secret}` };
+    const cookie = 'a=1; __Host-tollgate=tgs_x; b=2';
+    const headers = { ...forged, ...fields, authorization: `Bearer ${secret}`, cookie };
     const allowed = await ask(url, path, { method, headers });
     expect([allowed.status, allowed.text]).toEqual([200, '']);
     expect(allowed.headers).toMatchObject({ 'tollgate-key-id': id, 'x-ratelimit-remaining': '4' });
+    // For a gateway that takes the cookies from the response, whether or not people sign in.
+    expect(allowed.headers.cookie).toBe('a=1; b=2');
     const rejected = await ask(url, path, { method, headers });
     expect(rejected.status).toBe(limited);
     expect(rejected.headers['tollgate-status'] ?? '429').toBe('429');
@@ -146,5 +167,96 @@ describe.each(CALLS)('a call of $gateway', ({ example, kinds, method, path, fiel
     expect(text.includes('x-envoy-auth-failure-mode-allowed')).toBe(path.startsWith('/authorize/envoy'));
     // By these a request would pass without a decision, or a consumer would choose what is asked about.
     expect(text).not.toMatch(/(failOpen|trustForwardHeader): true/);
+  });
+});
+
+describe('the examples that list the fields of a call', () => {
+  /** The names of the fields that are read from the requests which `ask` makes. */
+  async function readDuring(run: () => Promise<void>): Promise<string[]> {
+    const names = new Set<string>();
+    const watch = (message: unknown): void => {
+      const { request } = message as { readonly request: IncomingMessage };
+      request.headers = new Proxy(request.headers, {
+        get(headers, name: string) {
+          names.add(name);
+          return headers[name];
+        },
+      });
+    };
+    subscribe('http.server.request.start', watch);
+    await run();
+    unsubscribe('http.server.request.start', watch);
+    return [...names].filter((name) => !OF_THE_CALL.has(name)).toSorted();
+  }
+
+  it.each([
+    ['istio', /includeRequestHeadersInCheck: \[([^\]]*)\]/],
+    ['envoy-gateway', /headersToExtAuth:\s*-([^:]*?)\s+http:/],
+  ])('in %s.yaml have every one that a decision reads', async (example, list) => {
+    await fleet.admin.makePlan(`read-${example}`, 10, 'day');
+    const { id, secret } = await fleet.admin.makeKey('read', `read-${example}`);
+    const allowedOrigins = ['https://app.example.com'];
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, {
+      allowedOrigins,
+      allowedIps: ['203.0.113.7'],
+    });
+    const origin = { origin: 'https://app.example.com', 'x-forwarded-for': '203.0.113.7' };
+    const preflight = { ...origin, 'access-control-request-method': 'PUT' };
+    const read = await readDuring(async () => {
+      const fields = [
+        { ...origin, authorization: `Bearer ${secret}` },
+        { 'x-forwarded-for': '203.0.113.7', authorization: `Bearer ${secret}`, 'sec-fetch-site': 'none' },
+        { authorization: 'Bearer unknown' },
+      ];
+      for (const headers of fields) await ask(url, '/authorize/envoy/v1', { headers });
+      await ask(url, '/authorize/envoy/v1', { method: 'OPTIONS', headers: preflight });
+    });
+    expect(read).toEqual(
+      expect.arrayContaining(['authorization', 'origin', 'sec-fetch-site', 'x-customer-id']),
+    );
+    const [, listed = ''] = list.exec(await readFile(`k8s/examples/authorize/${example}.yaml`, 'utf8')) ?? [];
+    expect(listed.split(/[\s,-]*[\s,][\s,-]*/)).toEqual(expect.arrayContaining(read));
+  });
+});
+
+describe('the fields of a decision', () => {
+  it('are all that the source of the decision names', async () => {
+    const sources = (await readdir('src', { recursive: true })).filter((file) =>
+      /^(proxy|authorize)\/.*\.ts$/.test(file),
+    );
+    const texts = await Promise.all(sources.map((file) => readFile(`src/${file}`, 'utf8')));
+    const named = texts.flatMap(
+      (text) =>
+        text.match(
+          /(?<=['`])tollgate-[a-z-]+[a-z](?=['`])|(?<=\\n)Tollgate-[A-Za-z-]+(?=:)|(?<=['`])Tollgate-[A-Za-z-]+(?=['`])/g,
+        ) ?? [],
+    );
+    expect(new Set(named.map((name) => name.toLowerCase()))).toEqual(new Set(DECISION_FIELDS));
+  });
+
+  it.each([
+    ['traefik', '- Cookie', 'X-Original-', '^(Tollgate-|'],
+    ['ingress-nginx', ',Cookie', ...DECISION_FIELDS, ...OF_DIALECTS],
+    ['istio', 'prefix: tollgate-', ...OF_DIALECTS],
+    ['envoy-gateway', ...DECISION_FIELDS, ...OF_DIALECTS],
+  ])('are removed by %s.yaml', async (example, ...parts) => {
+    const text = (await readFile(`k8s/examples/authorize/${example}.yaml`, 'utf8')).toLowerCase();
+    const removing = text.split(/earlyrequestheaders:|request_mutations:/).at(-1);
+    for (const part of parts) expect(removing).toContain(part.toLowerCase());
+  });
+
+  it('and the cookies of the console: Istio removes these as Envoy does', async () => {
+    const code = (text: string): string[] => {
+      const [, indent = '', after = ''] = /^( *)inline_string: \|\n([\s\S]*)$/m.exec(text) ?? [];
+      const lines = after.split('\n');
+      const end = lines.findIndex((line) => !line.startsWith(`${indent} `));
+      return lines.slice(0, end).map((line) => line.trim());
+    };
+    const [documented, istio] = [
+      code(await readFile('docs/authorize.md', 'utf8')),
+      code(await readFile('k8s/examples/authorize/istio.yaml', 'utf8')),
+    ];
+    expect(documented).toContain('function envoy_on_request(handle)');
+    expect(istio).toEqual(documented);
   });
 });
