@@ -364,6 +364,18 @@ describe.each(Object.keys(LIMITER_STORES))('a rate limiter that counts %s', (nam
     expect(passed.toSorted()).toEqual(expected.toSorted());
   });
 
+  it.each(['acme', '__other__'])('closes the window of one customer at a reset: %s', async (customerId) => {
+    const { store, limiter } = opened(name);
+    const keyId = newKeyId();
+    const limits = [quota(1, 'day', { id: 'tenant', per: 'customer' })];
+    const ask = async (customer: string) =>
+      (await decide(limiter, subject(keyId, { limits, customerId: customer }))).kind;
+    expect([await ask(customerId), await ask('else')]).toEqual(['allowed', 'allowed']);
+    expect([await ask(customerId), await ask('else')]).toEqual(['limited', 'limited']);
+    await store.counters.reset({ keyId, limits, customerId });
+    expect([await ask(customerId), await ask('else')]).toEqual(['allowed', 'limited']);
+  });
+
   it('bounds the windows of customers: the 10 001st and later ones share one', async () => {
     const keyId = newKeyId();
     const tenant = quota(2, 'day', { id: 'tenant', per: 'customer' });

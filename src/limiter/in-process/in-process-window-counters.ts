@@ -58,12 +58,16 @@ export class InProcessWindowCounters implements WindowCounters {
     for (const limit of limits) {
       if (limit.per === 'key') {
         this.#table.closeWindow(keyId, limit.windowName);
-      } else if (customerId === null) {
-        this.#table.closeWindow(keyId, customerWindowName(limit, OTHER_CUSTOMERS));
-        this.#table.closeCustomerWindows(keyId, (name) => name.startsWith(`${limit.windowName}:`));
-      } else {
-        this.#table.closeCustomerWindows(keyId, (name) => name === customerWindowName(limit, customerId));
+        continue;
       }
+      if (customerId === null || customerId === OTHER_CUSTOMERS) {
+        this.#table.closeWindow(keyId, customerWindowName(limit, OTHER_CUSTOMERS));
+      }
+      this.#table.closeCustomerWindows(keyId, (name) =>
+        customerId === null
+          ? name.startsWith(`${limit.windowName}:`)
+          : name === customerWindowName(limit, customerId),
+      );
     }
   }
 
