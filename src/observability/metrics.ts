@@ -121,12 +121,13 @@ function scrapeBuckets({ name, help, boundsSeconds, read }: BucketReading): Scra
   };
 }
 
-const NANOSECONDS = 1e9;
+/** How often the event loop is watched. Milliseconds. */
+const RESOLUTION_MS = 10;
 
 /** The delay since the last scrape, so that a stall shows in one scrape only. */
 function eventLoopDelay(): Reading {
-  const delay = monitorEventLoopDelay({ resolution: 10 });
-  delay.enable();
+  const intervals = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  intervals.enable();
   return {
     name: 'tollgate_event_loop_delay_seconds',
     help: 'Seconds by which the event loop of a process was late since the last scrape: median, 99th percentile and maximum.',
@@ -134,12 +135,17 @@ function eventLoopDelay(): Reading {
     ofWorkers: 'max',
     read: () => {
       const values: readonly LabelledValue[] = [
-        [{ statistic: 'p50' }, delay.percentile(50) / NANOSECONDS],
-        [{ statistic: 'p99' }, delay.percentile(99) / NANOSECONDS],
-        [{ statistic: 'max' }, delay.max / NANOSECONDS],
+        [{ statistic: 'p50' }, delaySeconds(intervals.percentile(50))],
+        [{ statistic: 'p99' }, delaySeconds(intervals.percentile(99))],
+        [{ statistic: 'max' }, delaySeconds(intervals.max)],
       ];
-      delay.reset();
+      intervals.reset();
       return values;
     },
   };
+}
+
+/** Node measures from one look to the next, in nanoseconds: an event loop that is not late has intervals of `RESOLUTION_MS`. */
+function delaySeconds(interval: number): number {
+  return Math.max(0, interval / 1e6 - RESOLUTION_MS) / 1000;
 }

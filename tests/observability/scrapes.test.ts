@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createMetrics, scrapeObjects, scrapeText } from '../../src/observability/metrics.ts';
 import type { Reading } from '../../src/observability/reading.ts';
 import { RequestMetrics } from '../../src/observability/request-metrics.ts';
+import { until } from '../support/until.ts';
 
 const READINGS = 100;
 
@@ -31,5 +32,17 @@ describe('a scrape', () => {
     isOver = true;
     expect(turns).toBeGreaterThan(3);
     expect(turns).toBeLessThan(20);
+  });
+});
+
+describe('the delay of the event loop', () => {
+  it('is measured beyond the interval at which Node looks', async () => {
+    const registry = createMetrics({ requests: new RequestMetrics([]), readings: [], buckets: [] });
+    // Node looks every 10 ms, give or take one. Before its first looks the delay is 0.
+    await until(async () => {
+      const text = await registry.getSingleMetricAsString('tollgate_event_loop_delay_seconds');
+      const max = Number(/statistic="max"} (\S+)/.exec(text)?.[1]);
+      return max > 0 && max < 0.005;
+    });
   });
 });
