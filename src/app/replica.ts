@@ -8,9 +8,9 @@ import { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { RequestIds } from '../http/request-id.ts';
 import { KeyCache, type KeyCacheOptions } from '../keys/cache/key-cache.ts';
 import { SecretRedactor } from '../keys/secrets/secret-redactor.ts';
-import { createMetrics, scrapeObjects, scrapeText } from '../observability/metrics.ts';
+import { createMetrics, EVENT_LOOP_DELAY, scrapeObjects, scrapeText } from '../observability/metrics.ts';
 import type { Readiness } from '../observability/readiness.ts';
-import type { MetricsSnapshot } from '../observability/worker-metrics.ts';
+import type { MetricsSnapshot, SnapshotUse } from '../observability/worker-metrics.ts';
 import type { PathCase } from '../paths/path-readings.ts';
 import { createBufferedLogger } from '../platform/buffered-logger.ts';
 import { gatewayVersion } from '../platform/gateway-version.ts';
@@ -45,7 +45,7 @@ export interface Replica {
   readonly adminPort: number | null;
   readonly authorizePort: number | null;
   /** For the ops port, which stays open until the replica has stopped, to show its state. */
-  readonly ops: OpsSources & { readonly snapshot: () => Promise<MetricsSnapshot> };
+  readonly ops: OpsSources & { readonly snapshot: (use: SnapshotUse) => Promise<MetricsSnapshot> };
   /** Resolves when every component is ready. */
   ready(): Promise<void>;
   /**
@@ -260,6 +260,6 @@ function startedReplica(
 function scrapes(registry: MetricsRegistry): Pick<Replica['ops'], 'metrics' | 'snapshot'> {
   return {
     metrics: async () => ({ contentType: registry.contentType, text: await scrapeText(registry) }),
-    snapshot: () => scrapeObjects(registry),
+    snapshot: (use) => scrapeObjects(registry, use === 'scrape' ? [] : [EVENT_LOOP_DELAY]),
   };
 }

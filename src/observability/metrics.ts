@@ -64,13 +64,14 @@ export async function scrapeText(registry: Registry): Promise<string> {
   return `${parts.join('\n\n')}\n`;
 }
 
-/** All metrics as objects, in turns as well. */
+/** All metrics but those named in `without` as objects, in turns as well. */
 export async function scrapeObjects(
   registry: Registry,
+  without: readonly string[] = [],
 ): Promise<MetricObjectWithValues<MetricValue<string>>[]> {
   const metrics: MetricObjectWithValues<MetricValue<string>>[] = [];
   for await (const name of namesInTurns(registry)) {
-    const metric = registry.getSingleMetric(name);
+    const metric = without.includes(name) ? undefined : registry.getSingleMetric(name);
     if (metric !== undefined) metrics.push(await metric.get());
   }
   return metrics;
@@ -121,6 +122,8 @@ function scrapeBuckets({ name, help, boundsSeconds, read }: BucketReading): Scra
   };
 }
 
+/** The metric that begins again each time it is read. */
+export const EVENT_LOOP_DELAY = 'tollgate_event_loop_delay_seconds';
 /** How often the event loop is watched. Milliseconds. */
 const RESOLUTION_MS = 10;
 
@@ -129,7 +132,7 @@ function eventLoopDelay(): Reading {
   const intervals = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   intervals.enable();
   return {
-    name: 'tollgate_event_loop_delay_seconds',
+    name: EVENT_LOOP_DELAY,
     help: 'Seconds by which the event loop of a process was late since the last scrape: median, 99th percentile and maximum.',
     type: 'gauge',
     ofWorkers: 'max',

@@ -8,6 +8,9 @@ import {
 /** The metrics of one process, in the form that is sent between processes. */
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
 
+/** What a snapshot is for: a scrape shows all of it; of one that is kept, only counters and histograms are shown. */
+export type SnapshotUse = 'scrape' | 'keep';
+
 /**
  * Merges the metrics of a group's workers. The counters of a worker that stops responding or ends stay in the sums, as of its last
  * snapshot: Prometheus takes a counter that decreases for one that was reset, and would count the remaining value a second time.
@@ -35,13 +38,11 @@ export class WorkerMetrics {
     void this.#keep(countsOf(last));
   }
 
-  /** The text for Prometheus. Gauges come only from the workers in `responding`: those of others would be out of date. */
+  /** The text for Prometheus. `scraped` has the snapshots for this scrape: gauges of workers without one would be out of date. */
   async merged(
-    responding: ReadonlySet<number>,
+    scraped: ReadonlyMap<number, MetricsSnapshot>,
   ): Promise<{ readonly contentType: string; readonly text: string }> {
-    const living = [...this.#last].map(([worker, snapshot]) =>
-      responding.has(worker) ? snapshot : countsOf(snapshot),
-    );
+    const living = [...this.#last].map(([worker, snapshot]) => scraped.get(worker) ?? countsOf(snapshot));
     const merged = sumOf([...living, await this.#keep([])]);
     return { contentType: merged.contentType, text: await merged.metrics() };
   }

@@ -192,6 +192,28 @@ describe('two workers', () => {
   });
 });
 
+describe('the delay of the event loop of two workers', () => {
+  const LONGEST = /^tollgate_event_loop_delay_seconds\{statistic="max"\} ([\d.]+)$/m;
+
+  beforeAll(() => startWorkers());
+  afterAll(() => gateway?.stop());
+
+  it('is that since the last scrape that showed it, whatever else a worker reports', async () => {
+    const [stalled = Number.NaN] = gateway.workerPids();
+    process.kill(stalled, 'SIGSTOP');
+    try {
+      // Waits for a second, and shows the other worker.
+      await metric(LONGEST);
+    } finally {
+      process.kill(stalled, 'SIGCONT');
+    }
+    // Each probe has a report of every worker.
+    await until(async () => (await readyz(gateway.opsUrl)).components.workers === 'ok');
+    expect(await metric(LONGEST)).toBeGreaterThan(0.9);
+    await until(async () => (await metric(LONGEST)) < 0.9);
+  });
+});
+
 describe('two workers that can not start', () => {
   it('name a store that hangs', async () => {
     const relay = await TcpRelay.start(portOf(fleet.databaseUrl));

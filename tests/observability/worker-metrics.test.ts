@@ -18,14 +18,17 @@ class CountingWorker {
 }
 
 let metrics: WorkerMetrics;
+const snapshots = new Map<number, MetricsSnapshot>();
 
 beforeEach(() => {
   metrics = new WorkerMetrics();
+  snapshots.clear();
 });
 
-/** The samples of all workers together, while only some response. */
+/** The samples of all workers together, while only some respond. */
 async function samples(responding: readonly number[]): Promise<readonly string[]> {
-  const { text } = await metrics.merged(new Set(responding));
+  const scraped = [...snapshots].filter(([worker]) => responding.includes(worker));
+  const { text } = await metrics.merged(new Map(scraped));
   return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 }
 
@@ -34,7 +37,14 @@ async function runs(id: number, count: (worker: CountingWorker) => void): Promis
   const worker = new CountingWorker();
   count(worker);
   metrics.started(id);
-  metrics.update(id, await worker.snapshot());
+  await reports(id, worker);
+}
+
+/** Worker `id` tells what it has counted. */
+async function reports(id: number, worker: CountingWorker): Promise<void> {
+  const snapshot = await worker.snapshot();
+  snapshots.set(id, snapshot);
+  metrics.update(id, snapshot);
 }
 
 describe('the metrics of workers', () => {
@@ -78,6 +88,12 @@ describe('the metrics of workers', () => {
     expect(await samples([2])).toHaveLength(silent.length);
   });
 
+  it('show gauges as of the scrape, whatever a worker reports meanwhile', async () => {
+    await runs(1, ({ open }) => open.set(3));
+    metrics.update(1, await new CountingWorker().snapshot());
+    expect(await samples([1])).toContain('open 3');
+  });
+
   it('keep what each of many workers had counted when it ended, once', async () => {
     for (let id = 1; id <= 50; id++) {
       await runs(id, ({ requests }) => requests.inc({ outcome: id % 2 === 0 ? 'even' : 'odd' }, id));
@@ -93,7 +109,7 @@ describe('the metrics of workers', () => {
     metrics.ended(1);
     const late = new CountingWorker();
     late.requests.inc(3);
-    metrics.update(1, await late.snapshot());
+    await reports(1, late);
     expect(await samples([1])).toContain('requests_total 2');
   });
 
@@ -106,7 +122,7 @@ describe('the metrics of workers', () => {
     metrics.ended(1);
     const ofKeys = async () => (await samples([2])).filter((line) => line.startsWith('key_requests_total'));
     expect(await ofKeys()).toEqual(['key_requests_total{key_id="busy"} 42']);
-    metrics.update(2, await new CountingWorker().snapshot());
+    await reports(2, new CountingWorker());
     expect(await ofKeys()).toEqual([]);
   });
 

@@ -9,7 +9,7 @@ import { listenAt } from '../listen.ts';
 import { openOpsPort } from '../ops/ops-port.ts';
 import type { Gateway } from '../single-process.ts';
 import { Watchdog } from './watchdog.ts';
-import { isWorkerMessage, type WorkerMessage } from './worker-messages.ts';
+import { isWorkerMessage, type ReportRequest, type WorkerMessage } from './worker-messages.ts';
 
 type Report = WorkerMessage & { readonly type: 'report' };
 type Listening = WorkerMessage & { readonly type: 'listening' };
@@ -60,8 +60,9 @@ export async function startWorkerGroup(settings: Settings, platform: Platform): 
 class WorkerGroup {
   readonly #settings: Settings;
   readonly #log: Platform['log'];
-  /** By request number: resolves with whether the worker reported in time. */
-  readonly #waiting = new Map<number, (reported: boolean) => void>();
+  readonly #clock: Platform['clock'];
+  /** By request number: takes the report, if the worker makes it in time. */
+  readonly #waiting = new Map<number, (report: Report) => void>();
   readonly #listening = new WeakSet<Worker>();
   /** The last report of each worker, in time or not. */
   readonly #readiness = new WeakMap<Worker, Report['readiness']>();
@@ -75,6 +76,7 @@ class WorkerGroup {
   constructor(settings: Settings, { log, clock }: Platform) {
     this.#settings = settings;
     this.#log = log;
+    this.#clock = clock;
     this.#watchdog = new Watchdog(clock);
   }
 
@@ -99,7 +101,7 @@ class WorkerGroup {
     readonly ready: boolean;
     readonly components: Readonly<Record<string, string>>;
   }> {
-    const responding = await this.#requestReports();
+    const reports = await this.#requestReports();
     const components: Record<string, string> = {};
     // Late reports count as well: a worker that starts while a store hangs reports the fault, but late.
     for (const worker of this.#workers()) {
@@ -107,7 +109,7 @@ class WorkerGroup {
         if (components[name] === undefined || components[name] === 'ok') components[name] = state;
       }
     }
-    const ready = responding.filter((worker) => this.#readiness.get(worker)?.ready).length;
+    const ready = [...reports.values()].filter(({ readiness }) => readiness.ready).length;
     components.workers =
       ready === this.#settings.workers ? 'ok' : `${ready} of ${this.#settings.workers} ready`;
     if (this.#isStopping) components.replica = 'shutting down';
@@ -115,8 +117,8 @@ class WorkerGroup {
   }
 
   async metrics(): Promise<{ readonly contentType: string; readonly text: string }> {
-    const responding = await this.#requestReports();
-    return this.#metrics.merged(new Set(responding.map(({ id }) => id)));
+    const reports = await this.#requestReports(this.#clock.nowMs() + REPORT_DEADLINE_MS);
+    return this.#metrics.merged(new Map([...reports].map(([worker, { metrics }]) => [worker, metrics])));
   }
 
   async stop(): Promise<boolean> {
@@ -208,33 +210,42 @@ class WorkerGroup {
     }, RESTART_MS);
   }
 
-  #note(worker: Worker, { number, readiness, metrics }: Report): void {
+  #note(worker: Worker, report: Report): void {
+    const { number, readiness, metrics } = report;
     this.#watchdog.reset(worker);
     this.#readiness.set(worker, readiness);
     this.#metrics.update(worker.id, metrics);
-    this.#waiting.get(number)?.(true);
+    this.#waiting.get(number)?.(report);
   }
 
-  /** Requests a report from every worker. Resolves with those that reported in time; the others are starting, stopping or stuck. */
-  async #requestReports(): Promise<readonly Worker[]> {
-    const reported = await Promise.all(
-      this.#workers().map(async (worker) => ((await this.#requestReport(worker)) ? [worker] : [])),
+  /**
+   * Requests a report from every worker. Resolves with those that came in time, by the worker's id; the other workers are starting,
+   * stopping or stuck.
+   */
+  async #requestReports(scrapeUntilMs: number | null = null): Promise<ReadonlyMap<number, Report>> {
+    const reports = new Map<number, Report>();
+    await Promise.all(
+      this.#workers().map(async (worker) => {
+        const report = await this.#requestReport(worker, scrapeUntilMs);
+        if (report !== undefined) reports.set(worker.id, report);
+      }),
     );
-    return reported.flat();
+    return reports;
   }
 
-  async #requestReport(worker: Worker): Promise<boolean> {
+  async #requestReport(worker: Worker, scrapeUntilMs: number | null): Promise<Report | undefined> {
     const number = ++this.#requests;
-    const response = Promise.withResolvers<boolean>();
+    const response = Promise.withResolvers<Report | undefined>();
     const timer = setTimeout(() => {
-      response.resolve(false);
+      response.resolve(undefined);
       this.#overdue(worker);
     }, REPORT_DEADLINE_MS);
     this.#waiting.set(number, response.resolve);
     try {
-      if (!worker.isConnected()) return false;
-      worker.send({ type: 'report-request', number }, (error) => {
-        if (error) response.resolve(false);
+      if (!worker.isConnected()) return undefined;
+      const request: ReportRequest = { type: 'report-request', number, scrapeUntilMs };
+      worker.send(request, (error) => {
+        if (error) response.resolve(undefined);
       });
       return await response.promise;
     } finally {

@@ -6,6 +6,8 @@ import type { Replica } from '../replica.ts';
 export interface ReportRequest {
   readonly type: 'report-request';
   readonly number: number;
+  /** Until when the metrics of the report are shown to a scrape; null if they are only kept. Milliseconds since 1970. */
+  readonly scrapeUntilMs: number | null;
 }
 
 /** A message from a worker to the primary process. */

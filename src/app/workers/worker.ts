@@ -1,7 +1,8 @@
+import type { Clock } from '../../platform/clock.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type Replica, startReplica } from '../replica.ts';
-import { isReportRequest, type WorkerMessage } from './worker-messages.ts';
+import { isReportRequest, type ReportRequest, type WorkerMessage } from './worker-messages.ts';
 
 /** A replica that shares its ports with other processes and reports to the primary process. */
 export interface StartedWorker extends Pick<Replica, 'stop'> {
@@ -13,7 +14,7 @@ export interface StartedWorker extends Pick<Replica, 'stop'> {
 export async function startWorker(settings: Settings, platform: Platform): Promise<StartedWorker> {
   const replica = await startReplica(settings, platform);
   process.on('message', (message) => {
-    if (isReportRequest(message)) void report(replica, message.number);
+    if (isReportRequest(message)) void report(replica, message, platform.clock);
   });
   const { port, adminPort, authorizePort } = replica;
   return {
@@ -22,8 +23,14 @@ export async function startWorker(settings: Settings, platform: Platform): Promi
   };
 }
 
-async function report(replica: Replica, number: number): Promise<void> {
-  const [readiness, metrics] = await Promise.all([replica.ops.readiness(), replica.ops.snapshot()]);
+async function report(
+  { ops }: Replica,
+  { number, scrapeUntilMs }: ReportRequest,
+  clock: Clock,
+): Promise<void> {
+  // The request may have waited for a stall of this process, which the next scrape is to show.
+  const isScraped = scrapeUntilMs !== null && clock.nowMs() < scrapeUntilMs;
+  const [readiness, metrics] = await Promise.all([ops.readiness(), ops.snapshot(isScraped ? 'scrape' : 'keep')]);
   send({ type: 'report', number, readiness, metrics });
 }
 
