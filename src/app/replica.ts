@@ -8,9 +8,10 @@ import { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { RequestIds } from '../http/request-id.ts';
 import { KeyCache, type KeyCacheOptions } from '../keys/cache/key-cache.ts';
 import { SecretRedactor } from '../keys/secrets/secret-redactor.ts';
+import { KEY_REQUESTS } from '../observability/key-metrics.ts';
 import { createMetrics, EVENT_LOOP_DELAY, scrapeObjects, scrapeText } from '../observability/metrics.ts';
 import type { Readiness } from '../observability/readiness.ts';
-import type { MetricsSnapshot, SnapshotUse } from '../observability/worker-metrics.ts';
+import type { SnapshotUse, WorkerSnapshot } from '../observability/worker-metrics.ts';
 import type { PathCase } from '../paths/path-readings.ts';
 import { createBufferedLogger } from '../platform/buffered-logger.ts';
 import { gatewayVersion } from '../platform/gateway-version.ts';
@@ -45,7 +46,7 @@ export interface Replica {
   readonly adminPort: number | null;
   readonly authorizePort: number | null;
   /** For the ops port, which stays open until the replica has stopped, to show its state. */
-  readonly ops: OpsSources & { readonly snapshot: (use: SnapshotUse) => Promise<MetricsSnapshot> };
+  readonly ops: OpsSources & { readonly snapshot: (use: SnapshotUse) => Promise<WorkerSnapshot> };
   /** Resolves when every component is ready. */
   ready(): Promise<void>;
   /**
@@ -127,7 +128,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   });
   // Before the listeners drain: a stream would keep them until the end of the deadline.
   context.shutdown.add('event streams', CLOSE_DEADLINE_MS, () => streams.stop());
-  return startedReplica(context, { listeners, registry, readiness });
+  return startedReplica(context, { listeners, registry, readiness, observers: shared.observers });
 }
 
 /** Imports the port for other gateways only if there is one. */
@@ -232,18 +233,19 @@ function metricsRegistry(observers: RequestObservers, measured: MeasuredParts): 
 interface StartedParts {
   readonly listeners: Listeners;
   readonly registry: MetricsRegistry;
+  readonly observers: RequestObservers;
   readonly readiness: Readiness;
 }
 
 function startedReplica(
   { settings, shutdown }: ReplicaContext,
-  { listeners, registry, readiness }: StartedParts,
+  { listeners, readiness, ...measured }: StartedParts,
 ): Replica {
   return {
     port: listeners.port,
     adminPort: listeners.adminPort,
     authorizePort: listeners.authorizePort,
-    ops: { readiness: () => readiness.report(), ...scrapes(registry) },
+    ops: { readiness: () => readiness.report(), ...scrapes(measured) },
     ready: async () => {
       while (!(await readiness.report()).ready) await pause(20);
     },
@@ -257,9 +259,16 @@ function startedReplica(
   };
 }
 
-function scrapes(registry: MetricsRegistry): Pick<Replica['ops'], 'metrics' | 'snapshot'> {
+function scrapes({
+  registry,
+  observers,
+}: Pick<StartedParts, 'registry' | 'observers'>): Pick<Replica['ops'], 'metrics' | 'snapshot'> {
   return {
     metrics: async () => ({ contentType: registry.contentType, text: await scrapeText(registry) }),
-    snapshot: (use) => scrapeObjects(registry, use === 'scrape' ? [] : [EVENT_LOOP_DELAY]),
+    snapshot: async (use) => {
+      const without = use === 'scrape' ? [KEY_REQUESTS] : [KEY_REQUESTS, EVENT_LOOP_DELAY];
+      const metrics = await scrapeObjects(registry, without);
+      return { metrics, keys: observers.takeKeyCounts() };
+    },
   };
 }

@@ -8,7 +8,7 @@ import { HANDOVER_PAGE_OPERATION } from '../management/handovers/handover-app.ts
 import { SIGN_IN_OPERATION } from '../management/sign-in/sign-in-app.ts';
 import { AccessLog } from '../observability/access-log.ts';
 import { BackendReachability } from '../observability/backend-reachability.ts';
-import { KeyMetrics } from '../observability/key-metrics.ts';
+import { type KeyCounts, KeyMetrics } from '../observability/key-metrics.ts';
 import type { Route } from '../observability/outcomes.ts';
 import type { Reading } from '../observability/reading.ts';
 import { RequestMetrics } from '../observability/request-metrics.ts';
@@ -22,6 +22,8 @@ export interface RequestObservers {
   readonly metrics: RequestMetrics;
   /** Metrics that exist only when a setting asks for them. */
   readonly readings: readonly Reading[];
+  /** What was counted of the busiest keys since the last call, for a process that shows several replicas. */
+  takeKeyCounts(): KeyCounts;
   /** Whether the last requests found no connection to the backend. */
   readonly isBackendUnreachable: boolean;
   proxied(summary: ExchangeSummary): void;
@@ -73,6 +75,7 @@ export function observeRequests(
   return {
     metrics,
     readings: keys === undefined ? [] : [keys.reading()],
+    takeKeyCounts: () => keys?.take() ?? [],
     get isBackendUnreachable() {
       return reachability.isUnreachable;
     },

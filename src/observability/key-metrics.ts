@@ -6,8 +6,14 @@ const MOST_KEYS = 10_000;
 /** After this time a request counts half when the busiest keys are chosen. Milliseconds. */
 const HALF_LIFE_MS = 60_000;
 
+/** The metric of the busiest keys. */
+export const KEY_REQUESTS = 'tollgate_key_requests_total';
+
+/** Requests of keys, each by outcome in the order of `OUTCOMES`, in the form that is sent between processes. */
+export type KeyCounts = readonly (readonly [keyId: string, byOutcome: readonly number[]])[];
+
 /** The requests of one key. Changed in place, because this is the hot path. */
-interface KeyCounts {
+interface CountedKey {
   readonly byOutcome: Float64Array;
   /** Requests, weighted by their age. */
   recent: number;
@@ -15,12 +21,13 @@ interface KeyCounts {
 
 /**
  * Counts the requests of the busiest keys, for operators who want keys as labels. As long as a key is counted, all of its requests are, so
- * that its series only grows. The shown keys change with the traffic.
+ * that its series only grows. The shown keys change with the traffic. Workers hand their counts over: only the process that adds them up
+ * knows which keys are the busiest of all.
  */
 export class KeyMetrics {
   readonly #shown: number;
   readonly #monotonicMs: () => number;
-  readonly #keys = new Map<string, KeyCounts>();
+  readonly #keys = new Map<string, CountedKey>();
   #agedAtMs: number;
 
   /** `shown` is the number of keys to show. */
@@ -34,17 +41,31 @@ export class KeyMetrics {
   observe(keyId: string, outcome: Outcome): void {
     this.#age();
     const counts = this.#keys.get(keyId) ?? this.#open(keyId);
-    if (counts === undefined) return;
-    const position = OUTCOMES.indexOf(outcome);
-    counts.byOutcome[position] = (counts.byOutcome[position] ?? 0) + 1;
-    counts.recent += 1;
+    if (counts !== undefined) addTo(counts, OUTCOMES.indexOf(outcome), 1);
+  }
+
+  /** Hands over what was counted since the last call, and forgets it. */
+  take(): KeyCounts {
+    const taken = [...this.#keys].map(([keyId, { byOutcome }]) => [keyId, [...byOutcome]] as const);
+    this.#keys.clear();
+    return taken;
+  }
+
+  /** Adds what another process has handed over. */
+  add(taken: KeyCounts): void {
+    this.#age();
+    for (const [keyId, byOutcome] of taken) {
+      const counts = this.#keys.get(keyId) ?? this.#open(keyId);
+      if (counts === undefined) continue;
+      for (const [position, requests] of byOutcome.entries()) addTo(counts, position, requests);
+    }
   }
 
   /** The metric for the registry. */
   reading(): Reading {
     return {
-      name: 'tollgate_key_requests_total',
-      help: 'Proxied requests of the busiest consumer keys by how they ended (METRICS_PER_KEY).',
+      name: KEY_REQUESTS,
+      help: 'Decided requests of the busiest consumer keys by how they ended (METRICS_PER_KEY).',
       type: 'counter',
       read: () =>
         this.#busiest().flatMap(([keyId, { byOutcome }]) =>
@@ -56,14 +77,14 @@ export class KeyMetrics {
     };
   }
 
-  #open(keyId: string): KeyCounts | undefined {
+  #open(keyId: string): CountedKey | undefined {
     if (this.#keys.size >= MOST_KEYS) return undefined;
     const counts = { byOutcome: new Float64Array(OUTCOMES.length), recent: 0 };
     this.#keys.set(keyId, counts);
     return counts;
   }
 
-  #busiest(): readonly (readonly [keyId: string, counts: KeyCounts])[] {
+  #busiest(): readonly (readonly [keyId: string, counts: CountedKey])[] {
     this.#age();
     return [...this.#keys].toSorted(([, a], [, b]) => b.recent - a.recent).slice(0, this.#shown);
   }
@@ -78,4 +99,9 @@ export class KeyMetrics {
       if (counts.recent < 1 / 64) this.#keys.delete(keyId);
     }
   }
+}
+
+function addTo(counts: CountedKey, position: number, requests: number): void {
+  counts.byOutcome[position] = (counts.byOutcome[position] ?? 0) + requests;
+  counts.recent += requests;
 }

@@ -37,7 +37,7 @@ export function createMetrics(sources: MetricSources): Registry {
   register(sources.requests.overhead);
   register(sources.requests.decision);
   register(sources.requests.management);
-  for (const reading of [...sources.readings, eventLoopDelay()]) register(scrapeReading(reading));
+  for (const reading of [...sources.readings, eventLoopDelay()]) registerReading(registry, reading);
   for (const buckets of sources.buckets) register(scrapeBuckets(buckets));
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
@@ -81,6 +81,11 @@ export async function scrapeObjects(
 interface Scrapable {
   readonly name: string;
   get(): Promise<unknown>;
+}
+
+/** Adds a reading to a registry that has no metric of its name. */
+export function registerReading(registry: Registry, reading: Reading): void {
+  registry.registerMetric(scrapeReading(reading) as unknown as Metric);
 }
 
 function scrapeReading({ name, help, type, ofWorkers = 'sum', read }: Reading): Scrapable {

@@ -4,9 +4,18 @@ import {
   type MetricValue,
   type Registry,
 } from 'prom-client';
+import type { KeyCounts, KeyMetrics } from './key-metrics.ts';
+import { registerReading } from './metrics.ts';
 
 /** The metrics of one process, in the form that is sent between processes. */
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** All that a worker reports. */
+export interface WorkerSnapshot {
+  readonly metrics: MetricsSnapshot;
+  /** The requests of keys since its report before this one. */
+  readonly keys: KeyCounts;
+}
 
 /** What a snapshot is for: a scrape shows all of it; of one that is kept, only counters and histograms are shown. */
 export type SnapshotUse = 'scrape' | 'keep';
@@ -20,15 +29,22 @@ export class WorkerMetrics {
   readonly #last = new Map<number, MetricsSnapshot>();
   /** The merged counters of all workers that have ended. */
   #kept: Promise<MetricsSnapshot> = Promise.resolve([]);
+  readonly #keys: KeyMetrics | undefined;
+
+  /** `keys` adds up what the workers count of single keys; undefined if they don't. */
+  constructor(keys?: KeyMetrics) {
+    this.#keys = keys;
+  }
 
   /** Called when a worker starts. Ids are never reused. */
   started(worker: number): void {
     this.#last.set(worker, []);
   }
 
-  /** Sets the metrics of a worker. Ignored if the worker has ended: a snapshot may arrive late. */
-  update(worker: number, snapshot: MetricsSnapshot): void {
-    if (this.#last.has(worker)) this.#last.set(worker, snapshot);
+  /** Sets the metrics of a worker, and adds its requests of keys. Of a worker that has ended the metrics are ignored: they come too late. */
+  update(worker: number, { metrics, keys }: WorkerSnapshot): void {
+    this.#keys?.add(keys);
+    if (this.#last.has(worker)) this.#last.set(worker, metrics);
   }
 
   ended(worker: number): void {
@@ -44,15 +60,13 @@ export class WorkerMetrics {
   ): Promise<{ readonly contentType: string; readonly text: string }> {
     const living = [...this.#last].map(([worker, snapshot]) => scraped.get(worker) ?? countsOf(snapshot));
     const merged = sumOf([...living, await this.#keep([])]);
+    if (this.#keys !== undefined) registerReading(merged, this.#keys.reading());
     return { contentType: merged.contentType, text: await merged.metrics() };
   }
 
-  /** Adds counters to the kept ones. Drops series of keys that no live worker shows, so that their number stays bounded. */
+  /** Adds counters to the kept ones. */
   #keep(counts: MetricsSnapshot): Promise<MetricsSnapshot> {
-    const living = [...this.#last.values()];
-    this.#kept = this.#kept.then(async (kept) =>
-      withKeysOf(living, await sumOf([kept, counts]).getMetricsAsJSON()),
-    );
+    this.#kept = this.#kept.then((kept) => sumOf([kept, counts]).getMetricsAsJSON());
     return this.#kept;
   }
 }
@@ -66,17 +80,4 @@ function sumOf(snapshots: readonly MetricsSnapshot[]): Registry {
 function countsOf(snapshot: MetricsSnapshot): MetricsSnapshot {
   // prom-client's type declarations have numbers here, but the values are strings.
   return snapshot.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));
-}
-
-/** `kept` without the series of keys that no snapshot has. */
-function withKeysOf(snapshots: readonly MetricsSnapshot[], kept: MetricsSnapshot): MetricsSnapshot {
-  const shown = new Set(
-    snapshots.flatMap((metrics) =>
-      metrics.flatMap(({ values }) => values.map(({ labels }) => labels.key_id)),
-    ),
-  );
-  return kept.map((metric) => ({
-    ...metric,
-    values: metric.values.filter(({ labels }) => labels.key_id === undefined || shown.has(labels.key_id)),
-  }));
 }

@@ -96,7 +96,7 @@ const NOTE_SIGNALS = `
   };`;
 
 describe('two workers', () => {
-  beforeAll(() => startWorkers({ NODE_OPTIONS: preload(NOTE_SIGNALS) }));
+  beforeAll(() => startWorkers({ NODE_OPTIONS: preload(NOTE_SIGNALS), METRICS_PER_KEY: 'top:1' }));
   afterAll(async () => {
     const pids = [gateway.pid, ...gateway.workerPids()];
     expect(await gateway.stop()).toBe(0);
@@ -117,6 +117,19 @@ describe('two workers', () => {
     expect(await metric(ALLOWED)).toBe(before + 60);
     expect(await metric(/^tollgate_ready (\d+)$/m)).toBe(2);
     await until(async () => (await admin.detail(id)).usage.totalRequests === 100);
+  });
+
+  it('show the busiest key of both, although another one is the busiest of one of them', async () => {
+    const admin = new Admin(gateway.url);
+    await admin.makePlan('busiest', 1000, 'hour');
+    const inOne = await admin.makeKey('in one', 'busiest');
+    const inBoth = await admin.makeKey('in both', 'busiest');
+    await burst([gateway.url], { secret: inOne.secret, requests: 250, inFlight: 1 });
+    await burst([gateway.url], { secret: inBoth.secret, requests: 400, inFlight: 40 });
+    const text = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
+    expect(text.match(/^tollgate_key_requests_total.*$/gm)).toEqual([
+      `tollgate_key_requests_total{key_id="${inBoth.id}",outcome="forwarded"} 400`,
+    ]);
   });
 
   it.each(['PORT', 'ADMIN_PORT'])(

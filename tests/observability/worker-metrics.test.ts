@@ -1,19 +1,25 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { type MetricsSnapshot, WorkerMetrics } from '../../src/observability/worker-metrics.ts';
+import { KeyMetrics } from '../../src/observability/key-metrics.ts';
+import {
+  type MetricsSnapshot,
+  WorkerMetrics,
+  type WorkerSnapshot,
+} from '../../src/observability/worker-metrics.ts';
 
 /** What a worker has counted. */
 class CountingWorker {
   readonly registry = new Registry();
   readonly #registers = { registers: [this.registry], help: 'help' };
   readonly requests = new Counter({ name: 'requests_total', labelNames: ['outcome'], ...this.#registers });
-  readonly ofKeys = new Counter({ name: 'key_requests_total', labelNames: ['key_id'], ...this.#registers });
+  readonly ofKeys = new KeyMetrics(1, () => 0);
   readonly seconds = new Histogram({ name: 'seconds', buckets: [1, 2], ...this.#registers });
   readonly open = new Gauge({ name: 'open', ...this.#registers });
 
   /** As it arrives at another process. */
-  async snapshot(): Promise<MetricsSnapshot> {
-    return JSON.parse(JSON.stringify(await this.registry.getMetricsAsJSON())) as MetricsSnapshot;
+  async snapshot(): Promise<WorkerSnapshot> {
+    const snapshot = { metrics: await this.registry.getMetricsAsJSON(), keys: this.ofKeys.take() };
+    return JSON.parse(JSON.stringify(snapshot)) as WorkerSnapshot;
   }
 }
 
@@ -21,7 +27,7 @@ let metrics: WorkerMetrics;
 const snapshots = new Map<number, MetricsSnapshot>();
 
 beforeEach(() => {
-  metrics = new WorkerMetrics();
+  metrics = new WorkerMetrics(new KeyMetrics(1, () => 0));
   snapshots.clear();
 });
 
@@ -43,8 +49,12 @@ async function runs(id: number, count: (worker: CountingWorker) => void): Promis
 /** Worker `id` tells what it has counted. */
 async function reports(id: number, worker: CountingWorker): Promise<void> {
   const snapshot = await worker.snapshot();
-  snapshots.set(id, snapshot);
+  snapshots.set(id, snapshot.metrics);
   metrics.update(id, snapshot);
+}
+
+function observe({ ofKeys }: CountingWorker, keyId: string, requests: number): void {
+  for (let each = 0; each < requests; each += 1) ofKeys.observe(keyId, 'forwarded');
 }
 
 describe('the metrics of workers', () => {
@@ -113,17 +123,30 @@ describe('the metrics of workers', () => {
     expect(await samples([1])).toContain('requests_total 2');
   });
 
-  it("keep an ended worker's counts of a key only while another worker shows it", async () => {
-    await runs(1, ({ ofKeys }) => {
-      ofKeys.inc({ key_id: 'busy' }, 2);
-      ofKeys.inc({ key_id: 'silent' }, 2);
-    });
-    await runs(2, ({ ofKeys }) => ofKeys.inc({ key_id: 'busy' }, 40));
-    metrics.ended(1);
-    const ofKeys = async () => (await samples([2])).filter((line) => line.startsWith('key_requests_total'));
-    expect(await ofKeys()).toEqual(['key_requests_total{key_id="busy"} 42']);
-    await reports(2, new CountingWorker());
-    expect(await ofKeys()).toEqual([]);
+  it('show the busiest key of all workers with all of its requests', async () => {
+    const [worker, other] = [new CountingWorker(), new CountingWorker()];
+    const shown = async () =>
+      (await samples([1, 2])).filter((line) => line.startsWith('tollgate_key_requests_total'));
+    metrics.started(1);
+    metrics.started(2);
+    observe(worker, 'busy', 100);
+    observe(other, 'busy', 50);
+    await reports(1, worker);
+    await reports(2, other);
+    const busy = ['tollgate_key_requests_total{key_id="busy",outcome="forwarded"} 150'];
+    expect(await shown()).toEqual(busy);
+    observe(other, 'busy in one', 140);
+    await reports(2, other);
+    expect(await shown()).toEqual(busy);
+    observe(other, 'busy in one', 20);
+    await reports(2, other);
+    metrics.ended(2);
+    expect(await shown()).toEqual([
+      'tollgate_key_requests_total{key_id="busy in one",outcome="forwarded"} 160',
+    ]);
+    observe(worker, 'busy', 20);
+    await reports(1, worker);
+    expect(await shown()).toEqual(['tollgate_key_requests_total{key_id="busy",outcome="forwarded"} 170']);
   });
 
   it('treat the counters of Node and of the process like all others', async () => {

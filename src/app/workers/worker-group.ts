@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
+import { KeyMetrics } from '../../observability/key-metrics.ts';
 import { WorkerMetrics } from '../../observability/worker-metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { StartFault } from '../../platform/process/start-fault.ts';
@@ -66,7 +67,7 @@ class WorkerGroup {
   readonly #listening = new WeakSet<Worker>();
   /** The last report of each worker, in time or not. */
   readonly #readiness = new WeakMap<Worker, Report['readiness']>();
-  readonly #metrics = new WorkerMetrics();
+  readonly #metrics: WorkerMetrics;
   readonly #watchdog: Watchdog<Worker>;
   readonly #claims: Release[] = [];
   #requests = 0;
@@ -77,6 +78,10 @@ class WorkerGroup {
     this.#settings = settings;
     this.#log = log;
     this.#clock = clock;
+    const { metricsPerKey } = settings;
+    this.#metrics = new WorkerMetrics(
+      metricsPerKey === 0 ? undefined : new KeyMetrics(metricsPerKey, () => clock.monotonicMs()),
+    );
     this.#watchdog = new Watchdog(clock);
   }
 
@@ -118,7 +123,7 @@ class WorkerGroup {
 
   async metrics(): Promise<{ readonly contentType: string; readonly text: string }> {
     const reports = await this.#requestReports(this.#clock.nowMs() + REPORT_DEADLINE_MS);
-    return this.#metrics.merged(new Map([...reports].map(([worker, { metrics }]) => [worker, metrics])));
+    return this.#metrics.merged(new Map([...reports].map(([id, { snapshot }]) => [id, snapshot.metrics])));
   }
 
   async stop(): Promise<boolean> {
@@ -211,10 +216,10 @@ class WorkerGroup {
   }
 
   #note(worker: Worker, report: Report): void {
-    const { number, readiness, metrics } = report;
+    const { number, readiness, snapshot } = report;
     this.#watchdog.reset(worker);
     this.#readiness.set(worker, readiness);
-    this.#metrics.update(worker.id, metrics);
+    this.#metrics.update(worker.id, snapshot);
     this.#waiting.get(number)?.(report);
   }
 

@@ -1,5 +1,5 @@
 import type { ReadinessReport } from '../../observability/readiness.ts';
-import type { MetricsSnapshot } from '../../observability/worker-metrics.ts';
+import type { WorkerSnapshot } from '../../observability/worker-metrics.ts';
 import type { Replica } from '../replica.ts';
 
 /** A request from the primary process to a worker. The response carries the same number. */
@@ -17,7 +17,7 @@ export type WorkerMessage =
       readonly type: 'report';
       readonly number: number;
       readonly readiness: ReadinessReport;
-      readonly metrics: MetricsSnapshot;
+      readonly snapshot: WorkerSnapshot;
     };
 
 /** Whether a message from the primary process is a request for a report. */

@@ -30,8 +30,11 @@ async function report(
 ): Promise<void> {
   // The request may have waited for a stall of this process, which the next scrape is to show.
   const isScraped = scrapeUntilMs !== null && clock.nowMs() < scrapeUntilMs;
-  const [readiness, metrics] = await Promise.all([ops.readiness(), ops.snapshot(isScraped ? 'scrape' : 'keep')]);
-  send({ type: 'report', number, readiness, metrics });
+  const [readiness, snapshot] = await Promise.all([
+    ops.readiness(),
+    ops.snapshot(isScraped ? 'scrape' : 'keep'),
+  ]);
+  send({ type: 'report', number, readiness, snapshot });
 }
 
 function send(message: WorkerMessage): void {
