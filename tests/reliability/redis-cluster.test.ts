@@ -104,6 +104,21 @@ describe('in a Redis Cluster of three primaries', () => {
     expect(kinds).toEqual({ allowed: 1500, limited: 1500 });
   });
 
+  it('the faults of each of them are found, and those of several once', async () => {
+    const replica = await startReplica();
+    expect(await replica.findFaults()).toEqual([]);
+    const evict = (index: number, policy: string) =>
+      cluster.primaries[index]?.direct.config('SET', 'maxmemory-policy', policy);
+    for (const index of cluster.primaries.keys()) {
+      await evict(index, 'allkeys-lru');
+      expect(await replica.findFaults()).toEqual([expect.stringContaining('allkeys-lru')]);
+      await evict(index, 'noeviction');
+    }
+    for (const index of cluster.primaries.keys()) await evict(index, 'allkeys-lru');
+    expect(await replica.findFaults()).toHaveLength(1);
+    for (const index of cluster.primaries.keys()) await evict(index, 'noeviction');
+  });
+
   it('a lost subscription is noticed, and goes on at another server', async () => {
     const replica = await startReplica();
     let resets = 0;

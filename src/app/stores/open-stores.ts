@@ -128,9 +128,9 @@ function noteCircuit(
 }
 
 async function checkRedis(redis: OpenRedis): Promise<void> {
-  const { faults } = await redis
+  const faults = await redis
     .ping()
-    .then(() => redis.checkHealth())
+    .then(() => redis.findFaults())
     .catch((error: unknown) => {
       throw new ReadinessFault(failureReason(redis.lastFailure() ?? error));
     });

@@ -16,7 +16,7 @@ import {
   type RedisConnection,
   type RedisSettings,
 } from './redis-connection.ts';
-import { checkRedisHealth, describeServers, type RedisHealth, type RedisServer } from './redis-health.ts';
+import { describeServers, findRedisFaults, type RedisServer } from './redis-health.ts';
 
 /** What opening Redis needs of the platform. */
 export interface OpenRedisPlatform {
@@ -42,8 +42,8 @@ export interface OpenRedis {
   firstAttempt(): Promise<void>;
   /** Rejects with `StoreUnavailable` if one of the servers that make decisions does not respond. */
   ping(): Promise<void>;
-  /** Whether the server is healthy. Rejects with `StoreUnavailable`. */
-  checkHealth(): Promise<RedisHealth>;
+  /** Sentences, one for each reason not to work with the server, or with the masters of a cluster. Rejects with `StoreUnavailable`. */
+  findFaults(): Promise<readonly string[]>;
   /** The server, or the masters of a cluster. Rejects with `StoreUnavailable`. */
   describeServers(): Promise<readonly RedisServer[]>;
   /** The last error of a connection that is not up, for `failureReason`: the error of a command says only that there is no connection. */
@@ -87,7 +87,7 @@ export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform):
         await pause(LOOK_MS);
     },
     ping: () => limiter.ping(),
-    checkHealth: () => checkRedisHealth(usageConnection),
+    findFaults: () => findRedisFaults(usageConnection),
     describeServers: () => describeServers(usageConnection),
     lastFailure: () => failures.values().next().value,
     close: async () => {

@@ -24,26 +24,16 @@ export interface InspectedServer extends RedisServer {
   readonly rejection: string | undefined;
 }
 
-/** Whether a server is healthy. `version` is as in `RedisServer`. */
-export interface RedisHealth {
-  readonly version: string;
-  /** Sentences, one for each reason not to work with this server. They hold no address and no credential. */
-  readonly faults: readonly string[];
-}
-
 const OLDEST_MAJOR = 7;
 
 /**
- * Whether the server can be trusted with counts: version 7 or newer (PEXPIRETIME), and no eviction, which would clear counts
- * and the tombstones of deleted keys. Rejects with `StoreUnavailable`.
+ * The faults of the server, or of all masters of a cluster, each once: they can be trusted with counts from version 7 on (PEXPIRETIME), and
+ * without eviction, which would clear counts and the tombstones of deleted keys. Rejects with `StoreUnavailable`, also if one of several
+ * masters does not respond.
  */
-export async function checkRedisHealth(redis: RedisConnection): Promise<RedisHealth> {
-  try {
-    // INFO and not CONFIG GET, which managed servers forbid.
-    return readHealth(await redis.info());
-  } catch (error) {
-    throw redisUnavailable(error);
-  }
+export async function findRedisFaults(redis: RedisConnection): Promise<readonly string[]> {
+  const servers = await describeServers(redis);
+  return [...new Set(servers.flatMap(serverFaults))];
 }
 
 /** The server, or the masters of a cluster. Rejects with `StoreUnavailable`. */
@@ -71,23 +61,19 @@ async function ofServers<T>(
 ): Promise<readonly T[]> {
   const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis];
   try {
+    if (nodes.length === 0) throw new Error('the cluster is not connected');
     return await Promise.all(nodes.map(read));
   } catch (error) {
     throw redisUnavailable(error);
   }
 }
 
+/** From INFO and not CONFIG GET, which managed servers forbid. */
 function describe(node: Redis, info: string): RedisServer {
   return { address: addressOf(node), ...readServer(info) };
 }
 
-/** Reads the health of a server from the text of INFO. */
-export function readHealth(info: string): RedisHealth {
-  const server = readServer(info);
-  return { version: server.version, faults: serverFaults(server) };
-}
-
-/** Sentences, one for each reason not to work with a server. */
+/** Sentences, one for each reason not to work with a server. They hold no address and no credential. */
 export function serverFaults({
   version,
   evictionPolicy,

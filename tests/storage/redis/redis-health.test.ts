@@ -1,16 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { readHealth } from '../../../src/storage/redis/redis-health.ts';
+import { serverFaults } from '../../../src/storage/redis/redis-health.ts';
 
-describe('readHealth', () => {
+describe('the faults of a Redis server', () => {
   it.each([
     ['6.2.14', 1],
     ['', 1],
     ['7.0.0', 0],
     ['8.2.1', 0],
     ['10.0.0', 0],
-  ])('rejects servers older than 7: %j', (version, faults) => {
-    const health = readHealth(`# Server\r\nredis_version:${version}\r\nmaxmemory_policy:noeviction\r\n`);
-    expect(health.version).toBe(version);
-    expect(health.faults).toHaveLength(faults);
+  ])('are none from version 7 on: %j', (version, faults) => {
+    expect(serverFaults({ version, evictionPolicy: 'noeviction' })).toHaveLength(faults);
   });
 });
