@@ -1,6 +1,6 @@
 import type { CountedDecision, LimitSubject } from './rate-limiter.ts';
 import type { ThresholdWatch } from './threshold-watch.ts';
-import type { CostDifference, WindowCounters } from './window-counters.ts';
+import type { CostDifference, SettledWindows, WindowCounters } from './window-counters.ts';
 
 /** Requests whose cost the backend was to report, by how that ended, counted from the start of the process. */
 export interface SettlementCounts {
@@ -10,8 +10,25 @@ export interface SettlementCounts {
   readonly missing: number;
   /** The response had no valid cost: the reserve stands. */
   readonly malformed: number;
-  /** The store did not respond: the difference may or may not have been counted, and is not sent again. */
+  /**
+   * The store did not respond: the difference may or may not have been counted, and is not sent again. Or the store did not decide the
+   * request, and does not get the difference: only the replica counts it.
+   */
   readonly failed: number;
+}
+
+/**
+ * Settles the cost of a request that was allowed while the store was unavailable. Returns whether the difference is counted with the
+ * request, or its windows have ended.
+ */
+export type SettleAlone = (decision: CountedDecision, difference: CostDifference) => boolean;
+
+/** What some gateways have. */
+interface SettlerOptions {
+  /** Undefined: no threshold is watched. */
+  readonly thresholds?: ThresholdWatch | undefined;
+  /** Undefined: no decision is degraded. */
+  readonly settleAlone?: SettleAlone | undefined;
 }
 
 const COST = /^\d{1,15}$/;
@@ -28,6 +45,7 @@ export function reportedUnits(reported: string | undefined): number | undefined 
 export class CostSettler {
   readonly #counters: Pick<WindowCounters, 'settle'>;
   readonly #thresholds: ThresholdWatch | undefined;
+  readonly #settleAlone: SettleAlone | undefined;
   readonly #counts: { -readonly [Result in keyof SettlementCounts]: number } = {
     settled: 0,
     missing: 0,
@@ -36,10 +54,10 @@ export class CostSettler {
   };
   readonly #pending = new Set<Promise<void>>();
 
-  /** Without `thresholds`, none is watched. */
-  constructor(counters: Pick<WindowCounters, 'settle'>, thresholds?: ThresholdWatch) {
+  constructor(counters: Pick<WindowCounters, 'settle'>, { thresholds, settleAlone }: SettlerOptions = {}) {
     this.#counters = counters;
     this.#thresholds = thresholds;
+    this.#settleAlone = settleAlone;
   }
 
   get counts(): SettlementCounts {
@@ -57,7 +75,7 @@ export class CostSettler {
     } else if (units === undefined) {
       this.#counts.malformed += 1;
     } else {
-      const pending = this.#settle(subject, decision, units - subject.cost);
+      const pending = this.#settle(decision, differenceOf(subject, decision, units));
       this.#pending.add(pending);
       void pending.then(() => this.#pending.delete(pending));
     }
@@ -68,19 +86,23 @@ export class CostSettler {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
-  async #settle(subject: LimitSubject, decision: CountedDecision, units: number): Promise<void> {
-    // A request with a reserve of 0 was not counted, and its windows may not be open.
-    const windows = decision.windows.filter(({ isExceeded }) => !isExceeded && subject.cost > 0);
+  async #settle(decision: CountedDecision, difference: CostDifference): Promise<void> {
+    const isNothing = difference.units === 0 || difference.windows.length === 0;
     try {
-      if (units !== 0 && windows.length > 0) await this.#add({ ...subject, windows, units });
-      this.#counts.settled += 1;
+      const isSettled = isNothing || (await this.#add(decision, difference));
+      this.#counts[isSettled ? 'settled' : 'failed'] += 1;
     } catch {
       this.#counts.failed += 1;
     }
   }
 
-  async #add({ keyId, customerId, windows, units }: CostDifference): Promise<void> {
-    const { used, nowMs } = await this.#counters.settle({ keyId, customerId, windows, units });
+  async #add(decision: CountedDecision, difference: CostDifference): Promise<boolean> {
+    if (decision.degraded) return this.#settleAlone?.(decision, difference) ?? false;
+    this.#watch(difference, await this.#counters.settle(difference));
+    return true;
+  }
+
+  #watch({ keyId, customerId, windows, units }: CostDifference, { used, nowMs }: SettledWindows): void {
     if (this.#thresholds === undefined || units < 0) return;
     const settled = windows.flatMap((window, index) => {
       const count = used[index];
@@ -88,4 +110,14 @@ export class CostSettler {
     });
     this.#thresholds.note({ keyId, customerId, windows: settled, units, nowMs, mayRelease: true });
   }
+}
+
+/** The difference between a cost and the reserve. A request with a reserve of 0 was not counted, and its windows may not be open. */
+function differenceOf(
+  { keyId, customerId, cost }: LimitSubject,
+  { windows }: CountedDecision,
+  units: number,
+): CostDifference {
+  const counted = windows.filter(({ isExceeded }) => !isExceeded && cost > 0);
+  return { keyId, customerId, windows: counted, units: units - cost };
 }

@@ -3,7 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { startGateway } from '../support/gateway.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
+import { metric } from './support/probe.ts';
 
 const LIMIT = 1000;
 const RESERVE = 5;
@@ -65,5 +68,54 @@ describe('costs that the backend reports while a replica ends', () => {
     expect(settled).toBe(Math.trunc(settled));
     expect(settled).toBeGreaterThanOrEqual(0);
     expect(settled).toBeLessThanOrEqual(IN_FLIGHT);
+  });
+});
+
+describe('costs that the backend reports while Redis is away', () => {
+  let server: RedisServer;
+  let relay: TcpRelay;
+  let alone: Fleet;
+
+  beforeAll(async () => {
+    server = await startRedisServer();
+    relay = await TcpRelay.start(server.port);
+    alone = await startFleet(1, { REDIS_URL: relay.urlOf(server.url) }, (_req, res) => {
+      res.writeHead(200, { 'Tollgate-Cost': COST }).end('ok');
+    });
+    const plan = { rateLimitId: 'chat', description: '', limit: LIMIT, period: 'day' };
+    const costs = [{ path: '/**', cost: 'response' }];
+    expect((await alone.admin.call('POST', '/rate-limit/create', { ...plan, costs })).status).toBe(201);
+  });
+  afterAll(async () => {
+    await alone?.stop();
+    await relay?.stop();
+    await server?.stop();
+  });
+
+  it('use up the share of the replica, and are all in Redis afterwards', async () => {
+    const { id, secret } = await alone.admin.makeKey('alone', 'chat');
+    const [replica] = alone.replicas;
+    if (replica === undefined) throw new Error('no replica');
+    relay.reject();
+    let allowed = 0;
+    const ask = async (): Promise<number> => {
+      const status = await statusOf(`${replica.url}/chat`, secret);
+      if (status === 200) allowed += 1;
+      return status;
+    };
+    await until(async () => (await ask()) === 429, { longestPauseMs: 1 });
+    // A request may be decided before the one before it is settled, but not a hundred of them.
+    expect(allowed).toBeGreaterThanOrEqual(LIMIT / COST);
+    expect(allowed).toBeLessThan(LIMIT / COST + 100);
+    const settled = () => metric(replica.opsUrl, 'tollgate_reported_costs_total', 'result="settled"');
+    await until(async () => (await settled()) === allowed);
+    relay.pass(server.port);
+    await until(async () => {
+      // A trial of the circuit. The first one that reaches Redis may find room there.
+      await ask();
+      const { body } = await alone.admin.call('GET', `/consumer-api-key/${id}/limits`);
+      return body.limits[0].used === allowed * COST;
+    });
+    expect(await settled()).toBe(allowed);
   });
 });

@@ -22,7 +22,7 @@ import type { RecordChangePaths } from './wire-changes.ts';
 /** What the proxied side of a replica is built from. */
 export interface ProxyParts {
   readonly records: ProxyRecords;
-  readonly counting: Pick<Counting, 'limiter' | 'counters' | 'changes'>;
+  readonly counting: Pick<Counting, 'limiter' | 'counters' | 'changes' | 'shared'>;
   readonly keys: KeyCache;
   readonly changes: Pick<RecordChangePaths, 'versions' | 'follow'>;
   readonly usage: Pick<Usage, 'recorder'>;
@@ -55,7 +55,10 @@ export interface WiredProxy {
 export async function wireProxy(context: ReplicaContext, parts: ProxyParts): Promise<WiredProxy> {
   const { settings, platform, shutdown } = context;
   const { records, counting, keys, requestIds, failedCredentials, maxUpgrades, thresholds } = parts;
-  const costSettler = new CostSettler(counting.counters, thresholds);
+  const costSettler = new CostSettler(counting.counters, {
+    thresholds,
+    settleAlone: counting.shared?.settleAlone,
+  });
   shutdown.add('settlement of costs', CLOSE_DEADLINE_MS, () => costSettler.stop());
   const keyOrigins = new KeyOrigins({ repository: records.keys, clock: platform.clock });
   const previousSecretUses = new PreviousSecretUses({ secrets: records.secrets, ...platform });

@@ -3,6 +3,7 @@ import type { Random } from '../../platform/random.ts';
 import { NotCounted } from '../not-counted.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
 import type { DecidedWindow, Limit } from '../request-limits.ts';
+import type { CostDifference } from '../window-counters.ts';
 
 /** Units of one window that a replica allowed by itself while the shared limiter was unavailable. */
 export interface UncountedUnits {
@@ -101,12 +102,36 @@ export class CountRestorer {
     for (const window of windows) if (!window.isExceeded) this.#noteOne(subject, window);
   }
 
+  /**
+   * Adds the difference to what was noted for a request. One below 0 only reduces units that wait: what is being given back, or was, is not
+   * subtracted again. Returns whether all of it is noted.
+   */
+  settle({ keyId, customerId: whose, windows, units }: CostDifference): boolean {
+    const areNoted = windows.map(({ limit, resetAtMs }) => {
+      const customerId = limit.per === 'customer' ? whose : '';
+      const difference = { keyId, limit, customerId, resetAtMs, units };
+      return units > 0 ? this.#add(difference) : this.#reduce(difference);
+    });
+    return areNoted.every(Boolean);
+  }
+
+  #reduce(difference: Uncounted): boolean {
+    const name = nameOf(difference);
+    const noted = this.#uncounted.get(name);
+    if (noted?.resetAtMs !== difference.resetAtMs) return false;
+    const left = noted.units + difference.units;
+    if (left > 0) noted.units = left;
+    else this.#uncounted.delete(name);
+    return left >= 0;
+  }
+
   #noteOne({ keyId, customerId: whose, cost }: LimitSubject, { limit, resetAtMs }: DecidedWindow): void {
     const customerId = limit.per === 'customer' ? whose : '';
     this.#add({ keyId, limit, customerId, resetAtMs, units: cost });
   }
 
-  #add(added: Uncounted): void {
+  /** Returns whether it is noted. */
+  #add(added: Uncounted): boolean {
     const { resetAtMs, units } = added;
     const name = nameOf(added);
     const noted = this.#uncounted.get(name);
@@ -114,10 +139,13 @@ export class CountRestorer {
       noted.units += units;
     } else if (noted !== undefined && noted.resetAtMs > resetAtMs) {
       // Units of an older window that could not be given back: those of the newer window hold longer.
-      return;
+      return false;
     } else if (noted !== undefined || this.size < MAX_WINDOWS) {
       this.#uncounted.set(name, added);
+    } else {
+      return false;
     }
+    return true;
   }
 
   /** Gives back the noted units, if any. Call it when the store responds, with the store's time. Never rejects. */

@@ -3,6 +3,7 @@ import { customerWindowName } from '../customer-windows.ts';
 import { windowEndMs } from '../period.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
 import { type DecidedWindow, type Limit, limitAt, remainingIn } from '../request-limits.ts';
+import type { CostDifference } from '../window-counters.ts';
 
 /** Most keys, as many as a replica caches, and most windows of customers that are remembered. The oldest entry is dropped first. */
 const MAX_REMEMBERED = 100_000;
@@ -91,6 +92,14 @@ export class DegradedWindows {
     return { kind: isLimited ? 'limited' : 'allowed', windows, nowMs, degraded: true };
   }
 
+  /** Adds the difference to what was allowed here, in each window that is still the same. */
+  settle({ windows, units, ...whose }: CostDifference): void {
+    for (const { limit, resetAtMs } of windows) {
+      const window = this.#find(whose, limit);
+      if (window?.resetAtMs === resetAtMs) window.usedAlone = Math.max(window.usedAlone + units, 0);
+    }
+  }
+
   #meet(
     subject: LimitSubject,
     limit: Limit,
@@ -120,7 +129,7 @@ export class DegradedWindows {
     return window.usedAlone;
   }
 
-  #find({ keyId, customerId }: LimitSubject, limit: Limit): Window | undefined {
+  #find({ keyId, customerId }: Pick<LimitSubject, 'keyId' | 'customerId'>, limit: Limit): Window | undefined {
     if (limit.per === 'customer') {
       return this.#ofCustomers.get(keyId + customerWindowName(limit, customerId));
     }

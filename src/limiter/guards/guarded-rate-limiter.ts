@@ -1,8 +1,10 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Random } from '../../platform/random.ts';
+import type { SettleAlone } from '../cost-settler.ts';
 import { NotCounted } from '../not-counted.ts';
 import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 import type { ChangeFeed } from '../record-versions.ts';
+import type { CostDifference } from '../window-counters.ts';
 import { CountRestorer, type RestorableCounters } from './count-restorer.ts';
 import { DegradedWindows, type UncountedUnitsOf } from './degraded-windows.ts';
 import { RejectionCache } from './rejection-cache.ts';
@@ -30,6 +32,8 @@ export interface FailureModeOptions {
   readonly liveReplicas: () => number;
   /** Called for each request that was allowed locally and is certainly not in the shared counters. */
   readonly onUncounted?: (subject: LimitSubject, decision: CountedDecision) => void;
+  /** Called with the difference when the cost of such a request is known. Returns whether it will be counted; false where it is missing. */
+  readonly onSettled?: (difference: CostDifference) => boolean;
   /** What of that is still not in the shared counters; nothing where it is missing. */
   readonly uncountedUnits?: UncountedUnitsOf;
   /** Called after each `allowed` or `limited` decision of the inner limiter: the store responds. `nowMs` is the store's time. */
@@ -51,6 +55,8 @@ export class FailureModeLimiter implements RateLimiter {
   readonly #inner: RateLimiter;
   readonly #options: FailureModeOptions;
   readonly #windows: DegradedWindows;
+  /** Decisions whose cost the backend may report, and whose units are certainly not in the shared counters. */
+  readonly #uncounted = new WeakSet<CountedDecision>();
   /** When the last decision was made, by the monotonic clock; undefined if the inner limiter made it. */
   #aloneAtMs: number | undefined;
 
@@ -89,6 +95,16 @@ export class FailureModeLimiter implements RateLimiter {
     });
   }
 
+  /** Adds the difference to what this replica has counted for a request that it allowed without the inner limiter. */
+  settle(decision: CountedDecision, difference: CostDifference): boolean {
+    const nowMs = this.sharedNowMs;
+    const windows = difference.windows.filter(({ resetAtMs }) => resetAtMs > nowMs);
+    if (windows.length === 0) return true;
+    this.#windows.settle({ ...difference, windows });
+    if (!this.#uncounted.has(decision)) return false;
+    return this.#options.onSettled?.({ ...difference, windows }) ?? false;
+  }
+
   #decideAlone(subject: LimitSubject, unavailable: Decision & { kind: 'unavailable' }): Decision {
     switch (this.#options.mode) {
       case 'closed':
@@ -106,6 +122,7 @@ export class FailureModeLimiter implements RateLimiter {
     // A call without a response may have been counted in the store all the same.
     if (decision.kind === 'allowed' && cause instanceof NotCounted) {
       this.#options.onUncounted?.(subject, decision);
+      if (subject.mayRelease) this.#uncounted.add(decision);
     }
     return decision;
   }
@@ -265,6 +282,7 @@ export interface GuardedRateLimiter {
   readonly failureMode: FailureModeLimiter;
   readonly breaker: CircuitBreaker;
   readonly restorer: CountRestorer;
+  readonly settleAlone: SettleAlone;
 }
 
 /**
@@ -283,11 +301,18 @@ export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): Gu
     clock,
     liveReplicas,
     onUncounted: (subject, decision) => restorer.note(subject, decision),
+    onSettled: (difference) => restorer.settle(difference),
     uncountedUnits: (subject, limit, nowMs) => restorer.unitsOf(subject, limit, nowMs),
     onShared: (nowMs) => {
       if (restorer.size > 0) void restorer.giveBack(nowMs);
     },
   });
   const rejectionCache = new RejectionCache(failureMode, { clock, changes });
-  return { limiter: rejectionCache, rejectionCache, failureMode, breaker, restorer };
+  const settleAlone: SettleAlone = (decision, difference) => {
+    const isSettled = failureMode.settle(decision, difference);
+    // The store may be back, and no further request may come.
+    if (!failureMode.isDegraded) void restorer.giveBack(failureMode.sharedNowMs);
+    return isSettled;
+  };
+  return { limiter: rejectionCache, rejectionCache, failureMode, breaker, restorer, settleAlone };
 }

@@ -183,7 +183,7 @@ function subjectOfPlan(
 export function settle(settler: CostSettler): Step {
   return (exchange) => {
     const { reserved, decision, onClosed } = exchange;
-    if (reserved !== undefined && decision?.kind === 'allowed' && !decision.degraded) {
+    if (reserved !== undefined && decision?.kind === 'allowed') {
       if (exchange.isClosed) settler.settle(reserved, decision, undefined);
       else {
         const recordAndSettle = (closed: Exchange): void => {
