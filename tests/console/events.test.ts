@@ -130,7 +130,8 @@ describe('the pages of webhooks', () => {
     await action(page, 'Disable');
     await page.getByText('such events are not sent later').waitFor();
     await page.getByRole('button', { name: 'Disable webhook' }).click();
-    await page.getByRole('button', { name: 'Send a test' }).waitFor({ state: 'detached' });
+    // While a dialog is open, the page behind it has no roles.
+    await page.locator('button', { hasText: 'Send a test' }).waitFor({ state: 'detached' });
     expect((await shown()).enabled).toBe(false);
     await action(page, 'Enable');
     await page.getByRole('button', { name: 'Enable webhook' }).click();
@@ -148,7 +149,7 @@ describe('the pages of webhooks', () => {
     await page.getByLabel('Reason').fill('not needed');
     await page.getByRole('button', { name: 'Delete webhook' }).click();
     await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
-    await page.getByRole('link', { name: 'Changed by another' }).waitFor({ state: 'detached' });
+    await page.locator('a', { hasText: 'Changed by another' }).waitFor({ state: 'detached' });
     const audit = await new Admin(stage.url).call('GET', `/tollgate/audit-log?targetId=${webhookId}`);
     const reasons = audit.body.entries.map(({ reason }: { reason: string | null }) => reason);
     expect(reasons).toEqual(['not needed', null, null, null, 'leaked', null]);
