@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -101,11 +102,28 @@ describe('the systemd units', () => {
   });
 });
 
+it('the HAProxy of docker-compose.yml lets the same headers through', async () => {
+  const [documented = ''] = await blocks('haproxy');
+  const shipped = await readFile('k8s/compose/haproxy.cfg', 'utf8');
+  for (const frontend of ['public', 'management']) {
+    const rules = headerRules(documented, frontend);
+    expect(rules.length).toBeGreaterThan(2);
+    expect(headerRules(shipped, frontend)).toEqual(rules);
+  }
+  await run(await requireProgram('haproxy', 'haproxy'), ['-c', '-f', 'k8s/compose/haproxy.cfg']);
+});
+
+/** The lines of a frontend that change the headers of requests. */
+function headerRules(configuration: string, frontend: string): readonly string[] {
+  const [section = ''] = configuration.split(`\nfrontend ${frontend}\n`)[1]?.split(/^\S/m) ?? [];
+  return section.split('\n').filter((line) => /^ +(http-request|option forwardfor)/.test(line));
+}
+
 describe('the HAProxy configuration, in front of two replicas', () => {
   let fleet: Fleet;
   let admin: Admin;
   let url: string;
-  let seen: readonly unknown[] = [];
+  let seen: IncomingHttpHeaders = {};
   let stopHaproxy: () => Promise<void>;
 
   beforeAll(async () => {
@@ -114,7 +132,7 @@ describe('the HAProxy configuration, in front of two replicas', () => {
       // As the unit's settings in production, where the delay is 3 s.
       { ADMIN_PORT: '0', SHUTDOWN_DELAY_MS: '3000', TRUSTED_PROXIES: '127.0.0.1' },
       (req, res) => {
-        seen = [req.headers['x-forwarded-for'], req.headers['x-forwarded-host']];
+        seen = req.headers;
         res.end('ok');
       },
     );
@@ -144,8 +162,34 @@ describe('the HAProxy configuration, in front of two replicas', () => {
       headers: { authorization: `Bearer ${secret}`, 'x-forwarded-for': '192.0.2.1' },
     });
     expect([response.status, await response.text()]).toEqual([200, 'ok']);
-    expect(seen).toEqual(['127.0.0.1, 127.0.0.1', new URL(url).host]);
+    expect(seen).toMatchObject({
+      'x-forwarded-for': '127.0.0.1, 127.0.0.1',
+      'x-forwarded-host': new URL(url).host,
+    });
     expect(await statusOf(`${url}/consumer-api-key`, ROOT_TOKEN)).toBe(401);
+  });
+
+  it('passes on nothing that a client says of its address, host or scheme', async () => {
+    const { secret } = await admin.makeKey('with claims');
+    const claims = ['for', 'host', 'proto', 'port', 'server', 'prefix'].map((name) => `X-Forwarded-${name}`);
+    const names = [...claims, 'X-Real-IP', 'Forwarded'];
+    const headers = new Headers({ authorization: `Bearer ${secret}` });
+    for (const name of names) headers.set(name, 'for=claimed.example');
+    expect((await fetch(`${url}/hello`, { headers })).status).toBe(200);
+    expect(JSON.stringify(seen)).not.toContain('claimed');
+    expect(
+      Object.keys(seen)
+        .filter((name) => /^x-(forwarded|real)-/.test(name))
+        .toSorted(),
+    ).toEqual(['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto']);
+  });
+
+  it('lets no administrator choose the address in the audit log', async () => {
+    const plan = { rateLimitId: 'from-elsewhere', description: '', limit: 1, period: 'day' };
+    const claimed = { 'x-forwarded-for': '203.0.113.7', forwarded: 'for=203.0.113.7' };
+    expect((await admin.call('POST', '/rate-limit/create', plan, claimed)).status).toBe(201);
+    const { body } = await admin.call('GET', '/tollgate/audit-log?targetId=from-elsewhere');
+    expect(body.entries.map(({ address }: { address: string }) => address)).toEqual(['127.0.0.1']);
   });
 
   it('loses no request while a replica stops', async () => {
