@@ -45,6 +45,11 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'ot
 const OTHER_METHOD = METHODS.length - 1;
 const STATUS_CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 
+/** Position of a status in `STATUS_CLASSES`. A backend may send up to 999; RFC 9110, section 15: a status above 599 is treated as a 5xx. */
+function statusClassOf(status: number): number {
+  return Math.min(Math.floor(status / 100), STATUS_CLASSES.length - 1);
+}
+
 const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const OVERHEAD_BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 
@@ -125,7 +130,7 @@ export class RequestMetrics {
       isForwarded ? 0 : ROUTES.indexOf(route),
       position,
       known < 0 ? OTHER_METHOD : known,
-      Math.floor(status / 100),
+      statusClassOf(status),
     ]);
     if (!isForwarded) {
       this.decision.observe(durationMs / 1000, position);
@@ -141,7 +146,7 @@ export class RequestMetrics {
       ROUTES.indexOf(route),
       OUTCOMES.indexOf('invalid_request'),
       OTHER_METHOD,
-      Math.floor(status / 100),
+      statusClassOf(status),
     ]);
   }
 }

@@ -35,6 +35,21 @@ describe('a scrape', () => {
   });
 });
 
+describe('the count of requests', () => {
+  it.each([
+    [599, '5xx'],
+    [600, '5xx'],
+    [999, '5xx'],
+    [0, 'none'],
+  ])('has a status of %s in the class %s', async (status, status_class) => {
+    const metrics = new RequestMetrics([]);
+    metrics.observe('forwarded', { method: 'GET', status, durationMs: 1, gatewayMs: 1 });
+    expect((await metrics.total.get()).values).toEqual([
+      { labels: { route: 'backend', outcome: 'forwarded', method: 'GET', status_class }, value: 1 },
+    ]);
+  });
+});
+
 describe('the delay of the event loop', () => {
   it('is measured beyond the interval at which Node looks', async () => {
     const registry = createMetrics({ requests: new RequestMetrics([]), readings: [], buckets: [] });
