@@ -25,7 +25,7 @@ interface LoggedFailure {
 /** The fields of a proxied request in a log line. */
 export interface LoggedProxiedRequest extends LoggedRequest {
   readonly outcome: Outcome;
-  /** The code of the error that the gateway sent; undefined if it sent none. */
+  /** The code of the error that the gateway sent, or for which it cut the response to a slow client; undefined if there was none. */
   readonly errorCode: string | undefined;
   /** Undefined if the request was not authenticated. */
   readonly keyId: string | undefined;

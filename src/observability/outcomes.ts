@@ -29,7 +29,7 @@ export const OUTCOMES = [
   'truncated',
   /** The gateway or one of its stores could not serve it: 503 or 500. */
   'unavailable',
-  /** The client disconnected before the response was complete. */
+  /** The client disconnected before the response was complete, or the gateway cut it because the client was too slow. */
   'client_gone',
 ] as const;
 

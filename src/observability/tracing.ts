@@ -26,7 +26,7 @@ export interface TracedEnd {
   /** 0 if the client disconnected before there was a response. */
   readonly status: number;
   readonly outcome: Outcome;
-  /** The code of the error that the gateway sent; undefined if it sent none. */
+  /** The code of the error that the gateway sent, or for which it cut the response to a slow client; undefined if there was none. */
   readonly errorCode: string | undefined;
   readonly keyId: string | undefined;
   /** The end of the backend's response, by the monotonic clock. Null if it did not end by itself. */

@@ -58,7 +58,7 @@ export class Exchange {
   /** What went wrong, with its `cause` for the log: the error that the client got, or why its response was cut. */
   error: TollgateError | undefined = undefined;
   outcome: Outcome = 'forwarded';
-  /** Code of the error that the gateway sent; undefined when it sent none. */
+  /** Code of the error that the gateway sent, or for which it cut the response to a slow client; undefined when there was none. */
   errorCode: ErrorCode | undefined = undefined;
   /** The gateway allows the requesting page to read the response, in place of the backend's CORS headers. */
   isOriginAllowed = false;
@@ -186,6 +186,14 @@ export class Exchange {
       return;
     }
     this.error = error;
+    this.withdraw();
+    this.cut();
+  }
+
+  /** Cuts the response to a client that sends or reads too slowly. That is no failure of the backend, so the outcome is the client's. */
+  cutSlowClient(code: ErrorCode): void {
+    this.outcome = 'client_gone';
+    this.errorCode = code;
     this.withdraw();
     this.cut();
   }

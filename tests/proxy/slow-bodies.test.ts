@@ -8,6 +8,14 @@ const MUCH = Buffer.alloc(32 * 1024 * 1024, 'x');
 /** The time over which a rate is measured, and some of which a busy machine may take for itself. Milliseconds. */
 const WINDOW_MS = 500;
 
+/** How a response that was cut is observed. The backend did not fail. */
+const BLAMED_ON_CLIENT = {
+  status: 200,
+  outcome: 'client_gone',
+  errorCode: 'request_timeout',
+  failure: undefined,
+};
+
 /** Sends the bytes again and again until the connection ends. */
 async function drip(client: RawPeer, bytes: string, everyMs: number): Promise<void> {
   const timer = setInterval(() => client.send(bytes), everyMs);
@@ -62,6 +70,16 @@ describe('the minimum rate of an upload', () => {
     await client.until((text) => text.endsWith('ok'));
   });
 
+  it('ends a response that has begun, which is no failure of the backend', async () => {
+    const { gateway, backend } = stage;
+    backend.respond('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nbegun');
+    const client = await gateway.send(gateway.head('POST /', 'Content-Length: 1000'));
+    await client.until((text) => text.endsWith('begun'));
+    await drip(client, 'x', 30);
+    await until(() => gateway.observed.length === 1);
+    expect(gateway.observed).toMatchObject([BLAMED_ON_CLIENT]);
+  });
+
   it('does not blame a client whose body the backend does not take: 504', async () => {
     const { gateway, backend } = stage;
     backend.onConnection((connection) => connection.socket.pause());
@@ -107,6 +125,7 @@ describe('the minimum rate at which a response is taken', () => {
     await gateway.settled();
     await until(() => gateway.recorded.length === 1);
     expect(gateway.recorded).toMatchObject([{ successful: false }]);
+    expect(gateway.observed).toMatchObject([BLAMED_ON_CLIENT]);
   });
 
   it('ends it by a reset, where an end would look like that of the body', async () => {

@@ -249,19 +249,18 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
   #tooSlowUpload(): void {
     const exchange = this.#exchange;
     this.#options.onTooSlow('upload');
-    const error = new TollgateError('request_timeout', 'The request body arrives too slowly.');
     if (exchange.hasResponse) {
-      exchange.fail(error);
+      exchange.cutSlowClient('request_timeout');
       return;
     }
     // The rest of the body would arrive as slowly, so it is not waited for.
     closeAfterResponse(exchange.res);
-    exchange.reject(error);
+    exchange.reject(new TollgateError('request_timeout', 'The request body arrives too slowly.'));
   }
 
   #tooSlowDownload(): void {
     this.#options.onTooSlow('download');
-    this.#exchange.fail(new TollgateError('request_timeout', 'The client takes the response too slowly.'));
+    this.#exchange.cutSlowClient('request_timeout');
   }
 
   #setDeadline(sinceMs: number, nowMs: number): void {

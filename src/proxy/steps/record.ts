@@ -33,7 +33,7 @@ export interface ExchangeSummary {
   /** As sent to the client; 0 when the client left before there was one. */
   readonly status: number;
   readonly outcome: Outcome;
-  /** Of the error that the gateway sent; undefined when it sent none. */
+  /** Of the error that the gateway sent, or for which it cut the response to a slow client; undefined when there was none. */
   readonly errorCode: ErrorCode | undefined;
   /** Why the gateway or the backend failed; undefined when neither did. */
   readonly failure: RequestFailure | undefined;
@@ -55,12 +55,13 @@ export interface ExchangeSummary {
   readonly shadowLimitIds: readonly string[];
 }
 
-/** The summary of an exchange that is closed. */
-export function summaryOf(exchange: Exchange): ExchangeSummary {
+/** The summary of an exchange that is closed. `unsent` is the outcome of a response that was not sent completely for no other reason. */
+export function summaryOf(exchange: Exchange, unsent: Outcome = 'client_gone'): ExchangeSummary {
   const { req, head, startedAtMs, closedAtMs, forwardedAtMs, backendEndedAtMs } = exchange;
   const durationMs = closedAtMs - startedAtMs;
   const backendMs = forwardedAtMs === null ? 0 : (backendEndedAtMs ?? closedAtMs) - forwardedAtMs;
-  const outcome = exchange.isSent || exchange.outcome === 'truncated' ? exchange.outcome : 'client_gone';
+  const hasEnding = exchange.isSent || exchange.outcome === 'truncated' || exchange.outcome === 'client_gone';
+  const outcome = hasEnding ? exchange.outcome : unsent;
   return {
     requestId: exchange.requestId,
     traceId: exchange.trace?.traceId,
@@ -68,7 +69,7 @@ export function summaryOf(exchange: Exchange): ExchangeSummary {
     path: head.path,
     status: exchange.status,
     outcome,
-    errorCode: outcome === 'client_gone' ? undefined : exchange.errorCode,
+    errorCode: hasEnding ? exchange.errorCode : undefined,
     failure: failureOf(exchange),
     durationMs,
     gatewayMs: durationMs - backendMs,
