@@ -47,7 +47,8 @@ export interface AuthorizeOptions {
 /** What the port serves: never an upgrade, and never the request itself. */
 export interface AuthorizeTraffic {
   handle(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
-  closeUpgrades(): void;
+  /** To be called when the drain time is over, before connections are cut: what is cut counts as `unavailable`. */
+  endDrain(): void;
   /** The response to a call with a malformed head. */
   formatRejection(error: TollgateError, req?: IncomingMessage): ErrorResponse;
 }
@@ -106,7 +107,7 @@ export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraf
         verify(req, res);
       } else rejectCall(req, res, { head, error: notFound('There is nothing at this path.') });
     },
-    closeUpgrades: () => {},
+    endDrain: () => counters.endDrain(),
     formatRejection,
   };
 }

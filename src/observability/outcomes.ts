@@ -27,7 +27,7 @@ export const OUTCOMES = [
   'backend_error',
   /** The backend's response was cut short. */
   'truncated',
-  /** The gateway or one of its stores could not serve it: 503 or 500. */
+  /** The gateway or one of its stores could not serve it: 503 or 500. Or the gateway stopped before it was served. */
   'unavailable',
   /** The client disconnected before the response was complete, or the gateway cut it because the client was too slow. */
   'client_gone',

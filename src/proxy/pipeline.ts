@@ -11,6 +11,7 @@ import { TollgateError } from '../errors.ts';
 import type { RawHeadResponse } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { KeySnapshot } from '../keys/consumer-key.ts';
+import type { Outcome } from '../observability/outcomes.ts';
 import { DeadlineQueue } from '../platform/deadline-queue.ts';
 import { Exchange, type Step } from './exchange.ts';
 import type { BackendCall } from './forwarding/backend-call.ts';
@@ -36,8 +37,8 @@ export interface Proxy {
   upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer, head: ParsedRequest): void;
   /** Makes the handler of requests about the presented key itself, which owns the response and never throws. */
   selfService(service: SelfService): Proxy['handle'];
-  /** Ends every upgraded connection. */
-  closeUpgrades(): void;
+  /** To be called when the drain time is over, before connections are cut: ends upgrades, and what is cut counts as `unavailable`. */
+  endDrain(): void;
   /** Requests with a backend connection, requests that wait for one, and switched connections, now. */
   readonly backendLoad: { readonly busy: number; readonly waiting: number; readonly tunnels: number };
   /** Places with the backend that are taken now: those of `backendLoad`, and those of requests that are still being decided. */
@@ -164,7 +165,8 @@ export function createProxy(options: ProxyOptions): Proxy {
       const runOwn = exchangeRunner({ ...options, tracing: undefined, observe }, parts.counters);
       return (req, res, head) => runOwn(own, req, res, head);
     },
-    closeUpgrades() {
+    endDrain() {
+      counters.endDrain();
       for (const socket of upgrading) socket.destroy();
     },
     recheckUpgradesOf: (keyId) => tunnels.recheck(keyId),
@@ -241,7 +243,7 @@ export function exchangeRunner(
       try {
         exchange.withdraw();
         exchange.onClosed?.(exchange);
-        const summary = summaryOf(exchange);
+        const summary = summaryOf(exchange, counters.unsentOutcome);
         exchange.trace?.end(summary);
         observe(summary);
       } catch (fault) {
@@ -263,6 +265,14 @@ export class ProxyCounters {
   };
   /** Since the start: exchanges that were ended because a body passed too slowly. */
   readonly tooSlow = { upload: 0, download: 0 };
+
+  /** The outcome of exchanges that end from now on without a complete response, for no other reason. */
+  unsentOutcome: Outcome = 'client_gone';
+
+  /** From now on the gateway itself cuts what is not complete. */
+  endDrain(): void {
+    this.unsentOutcome = 'unavailable';
+  }
 
   readonly onOverloaded = (kind: PlaceKind, reason: NoPlace): void => {
     this.overloaded[kind][reason] += 1;

@@ -13,7 +13,8 @@ const FIRST_BYTE_MS = 1000;
 export interface DrainOptions {
   readonly drainMs: number;
   readonly connections: ReadonlySet<Socket>;
-  readonly closeUpgrades: () => void;
+  /** Called when the drain time is over, before connections are cut. */
+  readonly onDrainOver: () => void;
 }
 
 /**
@@ -23,7 +24,7 @@ export interface DrainOptions {
 export function drain(
   server: Server,
   listening: ListeningSockets,
-  { drainMs, connections: sockets, closeUpgrades }: DrainOptions,
+  { drainMs, connections: sockets, onDrainOver }: DrainOptions,
 ): Promise<void> {
   return new Promise((resolve) => {
     // A response whose head was sent before the close announced keep-alive: its connection would stay open until that timeout.
@@ -33,7 +34,7 @@ export function drain(
       for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
     }, FIRST_BYTE_MS);
     const deadline = setTimeout(() => {
-      closeUpgrades();
+      onDrainOver();
       for (const socket of sockets) cutConnection(socket);
     }, drainMs);
     void listening.close().then(() => {

@@ -99,7 +99,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
       await drain(server, listening, {
         drainMs,
         connections: connections.open,
-        closeUpgrades: () => options.proxied?.closeUpgrades(),
+        onDrainOver: () => options.proxied?.endDrain(),
       });
       for (const watch of slowTransfers) watch.stop();
       await probing.stop();

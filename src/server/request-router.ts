@@ -23,8 +23,8 @@ interface ProxiedTraffic {
   handle(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
   /** A WebSocket upgrade. `firstBytes` is what the client sent after its head. Undefined: offers to upgrade are ignored. */
   upgrade?(req: IncomingMessage, socket: Socket, firstBytes: Buffer, head: ParsedRequest): void;
-  /** Ends every upgraded connection. */
-  closeUpgrades(): void;
+  /** To be called when the drain time is over, before connections are cut: ends upgrades, and what is cut counts as `unavailable`. */
+  endDrain(): void;
 }
 
 /** Handles requests of consumers about their own keys. Owns the response; never throws. */

@@ -66,7 +66,7 @@ describe('a request whose head is rejected', () => {
   }
 
   const requestIds = testRequestIds();
-  const nobody = { handle: () => {}, upgrade: () => {}, closeUpgrades: () => {} };
+  const nobody = { handle: () => {}, upgrade: () => {}, endDrain: () => {} };
 
   it('has problem details on the port of management and below a reserved prefix', async () => {
     const { app } = management;

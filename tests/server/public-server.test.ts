@@ -241,6 +241,32 @@ describe('closing within little time', () => {
     await client.ended();
     await (await stage.backend.connection()).ended();
   });
+
+  it('blames no client for what it cuts, begun or not', async () => {
+    const { gateway, backend } = stage;
+    backend.onConnection(async (connection) => {
+      const head = await connection.head();
+      if (head.startsWith('GET /begun '))
+        connection.send('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegun');
+    });
+    const begun = await gateway.send(gateway.head('GET /begun'));
+    await begun.until((text) => text.endsWith('begun'));
+    const waiting = await gateway.send(gateway.head('GET /waiting'));
+    await until(() => gateway.proxy.backendLoad.busy === 2);
+    const left = await gateway.send(gateway.head('GET /left'));
+    await until(() => gateway.proxy.backendLoad.busy === 3);
+    left.destroy();
+    await until(() => gateway.observed.length === 1);
+    await gateway.close();
+    await Promise.all([begun.ended(), waiting.ended()]);
+    const endings = gateway.observed.map(({ path, status, outcome }) => [path, status, outcome]);
+    expect(endings.toSorted()).toEqual([
+      ['/begun', 200, 'unavailable'],
+      ['/left', 0, 'client_gone'],
+      ['/waiting', 0, 'unavailable'],
+    ]);
+    expect(gateway.observed.map(({ failure }) => failure)).toEqual([undefined, undefined, undefined]);
+  });
 });
 
 describe('cross-origin callers', () => {
