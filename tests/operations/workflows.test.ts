@@ -1,12 +1,28 @@
+import { execFile } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { requireProgram } from '../support/debian-package.ts';
 import { actionlint } from './actionlint.ts';
 
+const run = promisify(execFile);
+
+/** A `docker` that knows an image for one architecture, and like the real one takes no capital letters in the name of a repository. */
+const REGISTRY = `#!/bin/bash
+case "\${!#}" in
+  *[A-Z]*) echo 'repository name must be lowercase' >&2; exit 1 ;;
+  *@sha256:index) echo '{"manifests":[{"digest":"sha256:one","platform":{"os":"linux","architecture":"arm64"}}]}' ;;
+  *@sha256:one) echo '{"layers":[{"size":1000000},{"size":2000000}]}' ;;
+  *) exit 1 ;;
+esac
+`;
+
 interface Step {
+  readonly name?: string;
   readonly uses?: string;
   readonly run?: string;
   readonly with?: Readonly<Record<string, unknown>>;
@@ -76,6 +92,26 @@ describe('the workflows', () => {
       sbom: true,
       provenance: 'mode=max',
     });
+  });
+
+  it('report the sizes of an image whose owner or repository has capital letters', async () => {
+    await requireProgram('jq', 'jq');
+    const step = stepsOf(release).find(({ name }) => name === 'What is fetched for each architecture');
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-release-'));
+    try {
+      await writeFile(join(directory, 'docker'), REGISTRY, { mode: 0o755 });
+      const summary = join(directory, 'summary');
+      await run('bash', ['--noprofile', '--norc', '-eo', 'pipefail', '-c', step?.run ?? ''], {
+        env: {
+          PATH: `${directory}:${process.env.PATH}`,
+          IMAGE: 'ghcr.io/Acme/Tollgate@sha256:index',
+          GITHUB_STEP_SUMMARY: summary,
+        },
+      });
+      expect(readFileSync(summary, 'utf8')).toBe('linux/arm64: 3 MB compressed\n');
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
   });
 
   it('are checked by actionlint, which finds what is wrong', async () => {
