@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
+import { SETTINGS } from '../../src/settings/settings.ts';
 import { findHelm, renderChart } from './helm.ts';
 import { faultsOf } from './kubernetes-schemas.ts';
 import type { Manifest } from './kustomize.ts';
@@ -31,11 +33,49 @@ function hookOf({ metadata: { annotations = {} } }: Manifest): {
   return { events: annotations['helm.sh/hook'], weight: Number(annotations['helm.sh/hook-weight'] ?? 0) };
 }
 
+function accepts(parse: (value: string) => unknown, value: string): boolean {
+  try {
+    parse(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The settings that have `off` for a value, and no `false`: Helm reads the one as the other. */
+const SWITCHES = Object.values(SETTINGS)
+  .filter(({ parse }) => accepts(parse, 'off') && !accepts(parse, 'false'))
+  .map(({ variable, parse }) => ({ variable, hasOn: accepts(parse, 'on') }));
+
 if (helm === undefined) {
   describe('single values of the chart', () => {
     it.todo('were left out: there is no helm (`npm run check:chart` builds it where Go is)');
   });
 } else {
+  describe('settings that are switched on and off', () => {
+    it.each(SWITCHES)(
+      'need no quotes: $variable',
+      async ({ variable, hasOn }) => {
+        const written = async (value: string) => {
+          const manifests = await renderChart(helm, { args: ['--set', `settings.${variable}=${value}`] });
+          return (named(manifests, 'tollgate-settings').data as Record<string, string>)[variable];
+        };
+        // As Helm reads off and on in a file of values.
+        expect(await written('false')).toBe('off');
+        if (hasOn) expect(await written('true')).toBe('on');
+        else await expect(written('true')).rejects.toThrow(variable);
+      },
+      120_000,
+    );
+
+    it('are those that the chart names', () => {
+      const [, names = ''] =
+        /kindIs "bool" .*\(list ([^)]*)\)/.exec(readFileSync('k8s/chart/templates/_helpers.tpl', 'utf8')) ??
+        [];
+      expect(names.match(/\w+/g)).toEqual(SWITCHES.map(({ variable }) => variable).toSorted());
+    });
+  });
+
   describe('the hooks of the chart', () => {
     it('make the policy of the migrate Job before the Job', async () => {
       const manifests = await renderChart(helm);

@@ -47,7 +47,9 @@ describe('the values of the chart', () => {
     const secrets = Object.values(SETTINGS)
       .filter((setting) => setting.secret)
       .map(({ variable }) => variable);
-    for (const name of [...secrets, 'PORT', 'ADMIN_PORT', 'OPS_PORT', 'AUTHORIZE_PORT']) {
+    // The exporter of traces reads these itself: the credential of the collector.
+    const headers = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'];
+    for (const name of [...secrets, ...headers, 'PORT', 'ADMIN_PORT', 'OPS_PORT', 'AUTHORIZE_PORT']) {
       expect([name, validate({ settings: { [name]: 'x' } })]).toEqual([name, false]);
     }
     expect(validate({ settings: { BACKEND_URL: 'https://api.example.com', WORKERS: 2 } })).toBe(true);

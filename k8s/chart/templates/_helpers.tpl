@@ -75,6 +75,9 @@ app.kubernetes.io/part-of: tollgate
 {{- if and (kindIs "float64" $value) (eq (floor $value) $value) -}}
 {{- /* Helm reads 1000000 as a floating-point number, which would be written as 1e+06. */ -}}
 {{- $_ := set $settings $name (printf "%.0f" $value) -}}
+{{- else if and (kindIs "bool" $value) (has $name (list "ACCESS_LOG" "CONSOLE" "METRICS_PER_KEY" "PORTAL" "ROOT_TOKEN_SIGN_IN")) -}}
+{{- /* Helm reads on and off without quotes as booleans. */ -}}
+{{- $_ := set $settings $name (ternary "on" "off" $value) -}}
 {{- else -}}
 {{- $_ := set $settings $name (toString $value) -}}
 {{- end -}}
