@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { systemCodeOf } from '../../platform/system-code.ts';
 import { CommandFault } from '../command-fault.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
+import type { OutputOptions } from '../output/output.ts';
 import type { Session } from './session.ts';
 
 /** Where a command keeps the secrets that it makes. */
@@ -13,10 +14,19 @@ export interface SecretFileOptions {
 
 /** Adds the option of a command that makes a secret, or several. */
 export function makesSecret(command: Command, what = 'the secret'): Command {
-  return command.option(
+  return showsOnce(command, '--secret-file, or another -o').option(
     '--secret-file <path>',
     `write ${what} to a new file of mode 600 instead of standard output`,
   );
+}
+
+/** Makes a command fail before its work if it would show only an id: what it makes is shown this once, and would be lost. */
+export function showsOnce(command: Command, remedy = 'another -o'): Command {
+  return command.hook('preAction', () => {
+    const { output, secretFile } = command.opts<SecretFileOptions & Partial<OutputOptions>>();
+    if (output === 'id' && secretFile === undefined)
+      throw new CommandFault('usage', `With -o id what is shown only once would be lost: add ${remedy}.`);
+  });
 }
 
 /**

@@ -4,6 +4,7 @@ import { bodyOf } from '../../../client/management-client.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
 import { keyIdOf } from '../../api/key-by-name.ts';
 import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
+import { showsOnce } from '../../api/secret-file.ts';
 import { audited, managed } from '../../api/session.ts';
 import { seconds } from '../../option-values.ts';
 import type { Listing } from '../../output/columns.ts';
@@ -85,14 +86,20 @@ function declareHandover(keys: Command, terminal: Terminal): void {
       'after',
       '\nExample:\n  tollgate keys handover "Mobile app" --for 48h --note "For the mobile team"',
     );
-  managed<LinkOptions>(audited(handover), terminal, async ({ client, output }, [key = ''], options) => {
-    const path = { consumerApiKeyId: await keyIdOf(client, key) };
-    const body = { ttlSeconds: options.for, ...(options.note !== undefined && { note: options.note }) };
-    await output.item(
-      LINK,
-      await bodyOf(client.POST('/consumer-api-key/{consumerApiKeyId}/handover', { params: { path }, body })),
-    );
-  });
+  managed<LinkOptions>(
+    audited(showsOnce(handover)),
+    terminal,
+    async ({ client, output }, [key = ''], options) => {
+      const path = { consumerApiKeyId: await keyIdOf(client, key) };
+      const body = { ttlSeconds: options.for, ...(options.note !== undefined && { note: options.note }) };
+      await output.item(
+        LINK,
+        await bodyOf(
+          client.POST('/consumer-api-key/{consumerApiKeyId}/handover', { params: { path }, body }),
+        ),
+      );
+    },
+  );
 }
 
 const LINK: Listing<HandoverLink> = {
