@@ -3,6 +3,7 @@ import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate();
 const ABSENT = 'key_00000000000000000000000000';
+const ABSENT_LINK = 'hnd_00000000000000000000000000';
 
 beforeAll(async () => {
   for (const plan of ['used', 'unused'])
@@ -27,11 +28,32 @@ describe('a dry run', () => {
     ['counters of an absent key', ['limits', 'reset', ABSENT], 4],
     ['an absent limit', ['limits', 'reset', 'plain', '--limit-id', 'absent'], 4],
     ['a customer where no limit is for each', ['limits', 'reset', 'plain', '--customer', 'acme'], 4],
+    ['a link of an absent key', ['keys', 'revoke-handover', ABSENT, ABSENT_LINK], 4],
+    ['an absent link', ['keys', 'revoke-handover', 'plain', ABSENT_LINK], 4],
     ['a rotation of a token beside another one', ['tokens', 'rotate', 'rotating', '--grace', '1h'], 5],
   ])('rejects %s, as the command itself does', async (_what, words, code) => {
     const dry = await stage.tollgate.run([...words, '--dry-run']);
     expect(dry).toMatchObject({ code, stdout: '', stderr: expect.not.stringContaining('Dry run') });
     expect((await stage.tollgate.run([...words, '--yes'])).code).toBe(code);
+  });
+
+  it('rejects a link that was used, and revokes none that was not', async () => {
+    const used = await stage.tollgate.json('keys', 'handover', 'plain');
+    const open = await stage.tollgate.json('keys', 'handover', 'plain');
+    const revealed = await fetch(`${stage.url}/tollgate/self/handover/reveal`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token: new URL(used.url).hash.slice(1) }),
+    });
+    expect(revealed.status).toBe(200);
+    for (const option of ['--dry-run', '--yes']) {
+      const words = ['keys', 'revoke-handover', 'plain', used.handoverId, option];
+      expect([option, (await stage.tollgate.run(words)).code]).toEqual([option, 1]);
+    }
+    const dry = await stage.tollgate.run(['keys', 'revoke-handover', 'plain', open.handoverId, '--dry-run']);
+    expect([dry.code, dry.stderr]).toEqual([0, expect.stringMatching(/^Dry run: The link /)]);
+    const links = await stage.tollgate.json('keys', 'handovers', 'plain');
+    expect(links).toContainEqual(expect.objectContaining({ handoverId: open.handoverId, state: 'open' }));
   });
 
   it.each([

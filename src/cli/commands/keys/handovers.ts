@@ -1,11 +1,12 @@
 import { type Command, Option } from 'commander';
 import type { components } from '../../../client/management-api.ts';
-import { bodyOf } from '../../../client/management-client.ts';
+import { bodyOf, type ManagementClient } from '../../../client/management-client.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
 import { keyIdOf } from '../../api/key-by-name.ts';
 import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
 import { showsOnce } from '../../api/secret-file.ts';
-import { audited, managed } from '../../api/session.ts';
+import { audited, managed, type Session } from '../../api/session.ts';
+import { CommandFault } from '../../command-fault.ts';
 import { seconds } from '../../option-values.ts';
 import type { Listing } from '../../output/columns.ts';
 import type { Terminal } from '../../terminal.ts';
@@ -31,14 +32,8 @@ export function declareHandovers(keys: Command, terminal: Terminal): void {
     .argument('<key>', 'id or name')
     .addHelpText('after', '\nExample:\n  tollgate keys handovers "Mobile app"');
   managed<PageOptions>(paged(list), terminal, async ({ client, output }, [key = ''], options) => {
-    const path = { consumerApiKeyId: await keyIdOf(client, key) };
-    const pages = pagesOf(options, output, async (query) => {
-      const { handovers, nextCursor } = await bodyOf(
-        client.GET('/consumer-api-key/{consumerApiKeyId}/handover', { params: { path, query } }),
-      );
-      return { items: handovers, nextCursor };
-    });
-    await output.list(LINKS, pages);
+    const keyId = await keyIdOf(client, key);
+    await output.list(LINKS, pagesOf(options, output, pageOfLinks(client, keyId)));
   });
 
   const revoke = keys
@@ -57,6 +52,7 @@ export function declareHandovers(keys: Command, terminal: Terminal): void {
     async (session, [key = '', handoverId = ''], options) => {
       const { client, output } = session;
       const path = { consumerApiKeyId: await keyIdOf(client, key), handoverId };
+      if (options.dryRun) await requireRevocable(session, path);
       if (!(await isConfirmed(`The link ${handoverId} shows nothing any more.`, options, session))) return;
       await output.item(
         REVOKED,
@@ -100,6 +96,31 @@ function declareHandover(keys: Command, terminal: Terminal): void {
       );
     },
   );
+}
+
+/** For a dry run: rejects what the gateway would reject. */
+async function requireRevocable(
+  { client, output }: Session,
+  { consumerApiKeyId, handoverId }: { readonly consumerApiKeyId: string; readonly handoverId: string },
+): Promise<void> {
+  for await (const links of pagesOf({ all: true }, output, pageOfLinks(client, consumerApiKeyId))) {
+    const found = links.find((link) => link.handoverId === handoverId);
+    if (found === undefined) continue;
+    if (found.usedAt === null) return;
+    throw new CommandFault('fault', `The link ${handoverId} was used already.`);
+  }
+  throw new CommandFault('notFound', `The key has no link ${handoverId}.`);
+}
+
+/** Reads a page of the links of a key. */
+function pageOfLinks(client: ManagementClient, consumerApiKeyId: string) {
+  return async (query: Pick<PageOptions, 'limit' | 'cursor'>) => {
+    const params = { path: { consumerApiKeyId }, query };
+    const { handovers, nextCursor } = await bodyOf(
+      client.GET('/consumer-api-key/{consumerApiKeyId}/handover', { params }),
+    );
+    return { items: handovers, nextCursor };
+  };
 }
 
 const LINK: Listing<HandoverLink> = {
