@@ -5,7 +5,7 @@ import type { Session } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { Listing } from '../../output/columns.ts';
 import { shownCell } from '../../output/table.ts';
-import { type Applied, CHANGES, type Difference, shownFields, summaryOf } from './differences.ts';
+import { type Applied, CHANGES, conflictOf, type Difference, shownFields, summaryOf } from './differences.ts';
 import { bodyFor, inFile, type OwnerOptions } from './written-configuration.ts';
 
 export interface ApplyOptions extends OwnerOptions, ConfirmationOptions, SecretFileOptions {
@@ -17,11 +17,12 @@ export interface ApplyOptions extends OwnerOptions, ConfirmationOptions, SecretF
 export async function applyFile(session: Session, file: string, options: ApplyOptions): Promise<void> {
   const { client, output } = session;
   const { force, secretFile } = options;
-  if (output.format === 'id' && secretFile === undefined)
-    throw new CommandFault('usage', 'With -o id new secrets need a --secret-file.');
   const body = await bodyFor(file, options);
   const difference = await inFile(bodyOf(client.POST('/tollgate/config/diff', { body })));
-  if (options.dryRun) await output.report(CHANGES, difference.changes, difference);
+  if (options.dryRun) {
+    await output.report(CHANGES, difference.changes, difference);
+    requireAppliable(difference, options);
+  }
   if (difference.changes.length > 0 || options.dryRun) {
     if (!options.yes && !options.dryRun) for (const line of linesOf(difference)) output.note(line);
     if (!(await isConfirmed(summaryOf(difference), options, session))) return;
@@ -42,6 +43,21 @@ export async function applyFile(session: Session, file: string, options: ApplyOp
   });
 }
 
+/** For a dry run: rejects what the gateway would reject, as far as the difference shows it. */
+function requireAppliable({ changes, digest }: Difference, { force, expectDigest }: ApplyOptions): void {
+  if (expectDigest !== undefined && expectDigest !== digest)
+    throw new CommandFault('conflict', 'The changes are not those that --expect-digest stands for.');
+  const conflicts = changes.filter(
+    ({ conflict }) => conflict === 'ambiguous' || (conflict !== undefined && !force),
+  );
+  if (conflicts.length === 0) return;
+  const remedy = force
+    ? 'Several records have the externalId of an ambiguous one: give it another.'
+    : 'Records that are managed elsewhere, or were changed there, need --force.';
+  const lines = conflicts.map((change) => shownCell(`  ${change.type} ${change.id}: ${conflictOf(change)}`));
+  throw new CommandFault('conflict', [remedy, ...lines].join('\n'));
+}
+
 async function showApplied({ output }: Session, applied: Applied): Promise<void> {
   await output.report(CHANGES, applied.changes, applied);
   // JSON and YAML have already shown the secrets with the rest.
@@ -58,9 +74,11 @@ function doneOf({ summary, changes }: Applied): string {
 }
 
 function linesOf({ changes }: Difference): readonly string[] {
-  return changes.map((change) =>
-    shownCell(`  ${change.action} ${change.type} ${change.id}  ${shownFields(change)}`),
-  );
+  return changes.map((change) => {
+    const { action, type, id } = change;
+    const parts = [`${action} ${type} ${id}`, conflictOf(change), shownFields(change)];
+    return shownCell(`  ${parts.filter((part) => part !== '').join('  ')}`);
+  });
 }
 
 type NewSecret = Applied['secrets'][number] | NonNullable<Applied['webhookSecrets']>[number];

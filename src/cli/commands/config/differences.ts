@@ -15,6 +15,11 @@ export function summaryOf({ summary }: Difference): string {
   return `${create} to create, ${update} to change, ${gone} to delete, ${unchanged} unchanged.`;
 }
 
+/** Why a change is not made without `--force`; empty where it is made. */
+export function conflictOf({ conflict }: Change): string {
+  return conflict?.replaceAll('_', ' ') ?? '';
+}
+
 /** The fields of a change, each with its present and its new value. Empty for a deletion. */
 export function shownFields({ action, fields }: Change): string {
   if (action === 'delete') return '';
@@ -35,7 +40,7 @@ export const CHANGES: Listing<Change> = {
     { name: 'action', toCell: ({ action }) => action },
     { name: 'type', toCell: ({ type }) => type },
     { name: 'id', toCell: ({ id }) => id },
-    { name: 'conflict', toCell: ({ conflict = '' }) => conflict.replaceAll('_', ' ') },
+    { name: 'conflict', toCell: conflictOf },
     { name: 'fields', toCell: shownFields },
   ],
   idOf: ({ id }) => id,
