@@ -16,26 +16,30 @@ const MOST_CANDIDATES = 1000;
 const SOURCES: Readonly<Record<string, (terminal: Terminal) => Promise<Candidates>>> = {
   key: async (terminal) => {
     const query = { limit: MOST_CANDIDATES };
-    const { apiKeys } = await bodyOf(clientOf(terminal).GET('/consumer-api-key', { params: { query } }));
+    const { apiKeys } = await bodyOf(
+      (await clientOf(terminal)).GET('/consumer-api-key', { params: { query } }),
+    );
     return apiKeys.map(({ consumerApiKeyId, name }) => [consumerApiKeyId, name]);
   },
   plan: plansOf,
   'to-plan': plansOf,
   job: async (terminal) => {
     const query = { limit: MOST_CANDIDATES };
-    const { jobs } = await bodyOf(clientOf(terminal).GET('/tollgate/job', { params: { query } }));
+    const { jobs } = await bodyOf((await clientOf(terminal)).GET('/tollgate/job', { params: { query } }));
     return jobs.map(({ jobId, action, state }) => [jobId, `${action}: ${state}`]);
   },
   token: async (terminal) => {
     const query = { limit: MOST_CANDIDATES };
     const { adminTokens } = await bodyOf(
-      clientOf(terminal).GET('/tollgate/admin-token', { params: { query } }),
+      (await clientOf(terminal)).GET('/tollgate/admin-token', { params: { query } }),
     );
     return adminTokens.map(({ adminTokenId, name }) => [adminTokenId, name]);
   },
   webhook: async (terminal) => {
     const query = { limit: MOST_CANDIDATES };
-    const { webhooks } = await bodyOf(clientOf(terminal).GET('/tollgate/webhook', { params: { query } }));
+    const { webhooks } = await bodyOf(
+      (await clientOf(terminal)).GET('/tollgate/webhook', { params: { query } }),
+    );
     return webhooks.map(({ webhookId, description }) => [webhookId, description]);
   },
   event: eventTypes,
@@ -47,7 +51,7 @@ const SOURCES: Readonly<Record<string, (terminal: Terminal) => Promise<Candidate
 };
 
 async function plansOf(terminal: Terminal): Promise<Candidates> {
-  const { rateLimits } = await bodyOf(clientOf(terminal).GET('/rate-limit'));
+  const { rateLimits } = await bodyOf((await clientOf(terminal)).GET('/rate-limit'));
   return rateLimits.map(({ rateLimitId, limit, period }) => [rateLimitId, `${limit} per ${period}`]);
 }
 
@@ -92,9 +96,9 @@ async function offer(completion: RootCommand, words: readonly string[], terminal
   else for (const each of command.arguments.values()) each.handler ??= handler;
 }
 
-function clientOf(terminal: Terminal): ManagementClient {
+async function clientOf(terminal: Terminal): Promise<ManagementClient> {
   return createManagementClient({
-    ...readConnection({}, terminal),
+    ...(await readConnection({}, terminal)),
     fetch: (request) => fetch(request, { signal: AbortSignal.timeout(TIMEOUT_MS) }),
   });
 }

@@ -98,6 +98,16 @@ describe('tollgate login', () => {
     expect((await runInProcess(words, {})).code).toBe(0);
     expect((await runTollgate([...words, '--token-file', '-'], { input: ROOT_TOKEN })).code).toBe(0);
   });
+
+  it('waits for a token that comes on standard input after the command has begun to read', async () => {
+    const notice = `process.stdin.on('newListener', () => process.stderr.write('It reads.'))`;
+    const ended = await runTollgate(['whoami', '--url', url, '--token-file', '-'], {
+      nodeOptions: ['--import', `data:text/javascript,${encodeURIComponent(notice)}`],
+      prompt: 'It reads.',
+      input: ROOT_TOKEN,
+    });
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('"root"') });
+  });
 });
 
 describe('contexts', () => {

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import { systemCodeOf } from '../../platform/system-code.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Terminal } from '../terminal.ts';
@@ -15,7 +16,7 @@ export interface ConnectionOptions {
  * The gateway of a command. An option takes precedence over the environment, and both over the current context. A context's token is
  * sent only to that context's address.
  */
-export function readConnection(options: ConnectionOptions, terminal: Terminal): Context {
+export async function readConnection(options: ConnectionOptions, terminal: Terminal): Promise<Context> {
   const { environment } = terminal;
   const address = gatewayUrl(options, terminal);
   const context = chosenContext(options, terminal);
@@ -23,7 +24,7 @@ export function readConnection(options: ConnectionOptions, terminal: Terminal): 
   const kept = context !== undefined && checkedUrl(context.url) === address ? context.token : undefined;
   const token =
     options.tokenFile !== undefined
-      ? tokenOfFile(options.tokenFile)
+      ? await tokenOfFile(options.tokenFile, terminal)
       : isNamed
         ? (kept ?? environment.TOLLGATE_TOKEN)
         : environment.TOLLGATE_TOKEN || kept;
@@ -58,9 +59,9 @@ export function checkedUrl(text: string): string {
 }
 
 /** The content of a file, trimmed; `-` is standard input. */
-export function tokenOfFile(path: string): string {
+export async function tokenOfFile(path: string, { stdin }: Terminal): Promise<string> {
   try {
-    return checkedToken(readFileSync(path === '-' ? 0 : path, 'utf8').trim());
+    return checkedToken((path === '-' ? await text(stdin) : await readFile(path, 'utf8')).trim());
   } catch (error) {
     if (error instanceof CommandFault) throw error;
     const code = systemCodeOf(error);

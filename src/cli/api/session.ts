@@ -30,7 +30,7 @@ export function managed<Options>(command: Command, terminal: Terminal, handle: H
     const options = command.opts<Options & SessionOptions>();
     // A variadic argument is a list.
     await handle(
-      openSession(options, terminal),
+      await openSession(options, terminal),
       command.processedArgs.flat().filter((word) => word !== undefined),
       options,
     );
@@ -57,9 +57,9 @@ export function audited(command: Command): Command {
 }
 
 /** Called directly by commands that only sometimes need a gateway. */
-export function openSession(options: SessionOptions, terminal: Terminal): Session {
+export async function openSession(options: SessionOptions, terminal: Terminal): Promise<Session> {
   const output = new Output(options, terminal);
-  const connection = readConnection(options, terminal);
+  const connection = await readConnection(options, terminal);
   return {
     url: connection.url,
     output,

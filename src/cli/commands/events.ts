@@ -24,7 +24,7 @@ Examples:
   tollgate events --follow --type 'tollgate.key.*' | jq -r '.type + " " + .subject'`,
   );
   connected(follow).action(async (options: EventOptions & SessionOptions) => {
-    const session = openSession({ ...options, output: 'ndjson', headers: false }, terminal);
+    const session = await openSession({ ...options, output: 'ndjson', headers: false }, terminal);
     for await (const event of followEvents(session, eventQueryOf(options), options))
       session.output.record(ANY, JSON.parse(event));
   });

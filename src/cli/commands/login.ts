@@ -59,7 +59,7 @@ async function login(url: string, options: LoginOptions, terminal: Terminal): Pr
 }
 
 async function tokenFor(url: string, { tokenFile }: LoginOptions, terminal: Terminal): Promise<string> {
-  if (tokenFile !== undefined) return tokenOfFile(tokenFile);
+  if (tokenFile !== undefined) return tokenOfFile(tokenFile, terminal);
   return terminal.environment.TOLLGATE_TOKEN || askSecret(`Token for ${url}: `, terminal);
 }
 

@@ -45,6 +45,7 @@ export async function runTollgate(
     file = COMMAND,
     closesStderr = false,
     shellLine = 'exec "$@"',
+    prompt,
     onStart,
   }: RunOptions = {},
 ): Promise<EndedCommand> {
@@ -55,7 +56,7 @@ export async function runTollgate(
   });
   onStart?.(child);
   if (closesStderr) child.stderr.destroy();
-  return ended(child, input);
+  return ended(child, input, prompt);
 }
 
 /** Runs `tollgate` on a pseudo terminal of so many columns. What both streams show comes as `stdout`, as the terminal shows both. */
@@ -123,12 +124,16 @@ async function ended(child: ReturnType<typeof spawn>, input: string, prompt = ''
   let stdout = '';
   let stderr = '';
   child.stdin?.on('error', () => {});
+  const sendWhenPrompted = (): void => {
+    if (prompt !== '' && (stdout + stderr).includes(prompt)) child.stdin?.end(input);
+  };
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
     stdout += chunk;
-    if (prompt !== '' && stdout.includes(prompt)) child.stdin?.end(input);
+    sendWhenPrompted();
   });
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     stderr += chunk;
+    sendWhenPrompted();
   });
   if (prompt === '') child.stdin?.end(input);
   const [code] = (await once(child, 'close')) as [number | null];

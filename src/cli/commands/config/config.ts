@@ -76,7 +76,7 @@ function declareValidate(config: Command, terminal: Terminal): void {
     const value = await readValue(file);
     const counts = await checkedLocally(value);
     if (options.gateway) {
-      const { client } = openSession(options, terminal);
+      const { client } = await openSession(options, terminal);
       // The value was checked above.
       const body: DiffBody = { config: value as DiffBody['config'], owner: DEFAULT_OWNER };
       await inFile(bodyOf(client.POST('/tollgate/config/diff', { body })));
