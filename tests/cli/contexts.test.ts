@@ -136,6 +136,9 @@ describe('contexts', () => {
     const other = { TOLLGATE_URL: 'http://127.0.0.1:1' };
     expect((await tollgate(['whoami', '--retries', '0'], '', other)).code).toBe(3);
     expect((await tollgate(['whoami', '--context', 'one'], '', other)).code).toBe(0);
+    expect((await tollgate(['whoami'], '', { ...other, TOLLGATE_CONTEXT: 'one' })).code).toBe(0);
+    const token = { TOLLGATE_TOKEN: 'of-the-other-gateway', TOLLGATE_CONTEXT: 'one' };
+    expect((await tollgate(['whoami'], '', { ...other, ...token })).code).toBe(0);
   });
 
   it('are not read from a file that others can read', async () => {

@@ -13,14 +13,15 @@ export interface ConnectionOptions {
 }
 
 /**
- * The gateway of a command. An option takes precedence over the environment, and both over the current context. A context's token is
- * sent only to that context's address.
+ * The gateway of a command. `--url` and `--token-file` take precedence over a context that is named, by `--context` or
+ * `TOLLGATE_CONTEXT`; that over the other variables, and all over the current context. A context's token is sent only to that context's
+ * address.
  */
 export async function readConnection(options: ConnectionOptions, terminal: Terminal): Promise<Context> {
   const { environment } = terminal;
   const address = gatewayUrl(options, terminal);
   const context = chosenContext(options, terminal);
-  const isNamed = options.context !== undefined;
+  const isNamed = namedContext(options, terminal) !== undefined;
   const kept = context !== undefined && checkedUrl(context.url) === address ? context.token : undefined;
   const token =
     options.tokenFile !== undefined
@@ -40,9 +41,8 @@ export async function readConnection(options: ConnectionOptions, terminal: Termi
 /** The address of the command's gateway. */
 export function gatewayUrl(options: ConnectionOptions, terminal: Terminal): string {
   const context = chosenContext(options, terminal);
-  const fallback =
-    options.context === undefined ? terminal.environment.TOLLGATE_URL || context?.url : context?.url;
-  const url = options.url ?? fallback;
+  const isNamed = namedContext(options, terminal) !== undefined;
+  const url = options.url ?? ((!isNamed && terminal.environment.TOLLGATE_URL) || context?.url);
   if (url !== undefined) return checkedUrl(url);
   throw new CommandFault(
     'usage',
@@ -77,15 +77,20 @@ function checkedToken(token: string): string {
   throw new CommandFault('credentials', 'The token is empty, or has characters that no token has.');
 }
 
-function chosenContext({ context }: ConnectionOptions, terminal: Terminal): Context | undefined {
+function chosenContext(options: ConnectionOptions, terminal: Terminal): Context | undefined {
   const file = contextsFile(terminal);
   const { current, contexts } = readContexts(file);
-  const name = context ?? (terminal.environment.TOLLGATE_CONTEXT || current);
+  const named = namedContext(options, terminal);
+  const name = named ?? current;
   const found = name === undefined ? undefined : contexts[name];
-  if (found === undefined && name !== undefined && name !== current)
+  if (found === undefined && named !== undefined)
     throw new CommandFault(
       'usage',
-      `There is no context ${name}: tollgate context list shows those that are.`,
+      `There is no context ${named}: tollgate context list shows those that are.`,
     );
   return found;
+}
+
+function namedContext({ context }: ConnectionOptions, { environment }: Terminal): string | undefined {
+  return context ?? (environment.TOLLGATE_CONTEXT || undefined);
 }
