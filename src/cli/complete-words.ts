@@ -1,7 +1,7 @@
 import type { RootCommand } from '@bomb.sh/tab';
 import tab from '@bomb.sh/tab/commander';
 import { bodyOf, createManagementClient, type ManagementClient } from '../client/management-client.ts';
-import { readConnection } from './api/choose-gateway.ts';
+import { type ConnectionOptions, readConnection } from './api/choose-gateway.ts';
 import { contextsFile, readContexts } from './api/contexts-file.ts';
 import { createProgram } from './program.ts';
 import type { Terminal } from './terminal.ts';
@@ -12,46 +12,46 @@ type Candidates = readonly (readonly [value: string, description: string])[];
 /** The longest wait for the gateway after a key press. */
 const TIMEOUT_MS = 2000;
 const MOST_CANDIDATES = 1000;
+/** Makes a client of the gateway that the words name. */
+type Connect = () => Promise<ManagementClient>;
+type Source = (connect: Connect, terminal: Terminal) => Promise<Candidates>;
+
 /** The sources of completions, by name of the argument or option. */
-const SOURCES: Readonly<Record<string, (terminal: Terminal) => Promise<Candidates>>> = {
-  key: async (terminal) => {
+const SOURCES: Readonly<Record<string, Source>> = {
+  key: async (connect) => {
     const query = { limit: MOST_CANDIDATES };
-    const { apiKeys } = await bodyOf(
-      (await clientOf(terminal)).GET('/consumer-api-key', { params: { query } }),
-    );
+    const { apiKeys } = await bodyOf((await connect()).GET('/consumer-api-key', { params: { query } }));
     return apiKeys.map(({ consumerApiKeyId, name }) => [consumerApiKeyId, name]);
   },
   plan: plansOf,
   'to-plan': plansOf,
-  job: async (terminal) => {
+  job: async (connect) => {
     const query = { limit: MOST_CANDIDATES };
-    const { jobs } = await bodyOf((await clientOf(terminal)).GET('/tollgate/job', { params: { query } }));
+    const { jobs } = await bodyOf((await connect()).GET('/tollgate/job', { params: { query } }));
     return jobs.map(({ jobId, action, state }) => [jobId, `${action}: ${state}`]);
   },
-  token: async (terminal) => {
+  token: async (connect) => {
     const query = { limit: MOST_CANDIDATES };
     const { adminTokens } = await bodyOf(
-      (await clientOf(terminal)).GET('/tollgate/admin-token', { params: { query } }),
+      (await connect()).GET('/tollgate/admin-token', { params: { query } }),
     );
     return adminTokens.map(({ adminTokenId, name }) => [adminTokenId, name]);
   },
-  webhook: async (terminal) => {
+  webhook: async (connect) => {
     const query = { limit: MOST_CANDIDATES };
-    const { webhooks } = await bodyOf(
-      (await clientOf(terminal)).GET('/tollgate/webhook', { params: { query } }),
-    );
+    const { webhooks } = await bodyOf((await connect()).GET('/tollgate/webhook', { params: { query } }));
     return webhooks.map(({ webhookId, description }) => [webhookId, description]);
   },
   event: eventTypes,
   type: eventTypes,
-  context: async (terminal) => {
+  context: async (_connect, terminal) => {
     const { contexts } = readContexts(contextsFile(terminal));
     return Object.entries(contexts).map(([name, { url }]) => [name, url]);
   },
 };
 
-async function plansOf(terminal: Terminal): Promise<Candidates> {
-  const { rateLimits } = await bodyOf((await clientOf(terminal)).GET('/rate-limit'));
+async function plansOf(connect: Connect): Promise<Candidates> {
+  const { rateLimits } = await bodyOf((await connect()).GET('/rate-limit'));
   return rateLimits.map(({ rateLimitId, limit, period }) => [rateLimitId, `${limit} per ${period}`]);
 }
 
@@ -64,7 +64,9 @@ async function eventTypes(): Promise<Candidates> {
  * Prints the completions of the last word, in the form that the shells' scripts expect. If the candidates can't be found out, none are
  * offered; that is not an error.
  */
-export async function completeWords(words: readonly string[], terminal: Terminal): Promise<void> {
+export async function completeWords(given: readonly string[], terminal: Terminal): Promise<void> {
+  // The library looks for a value only in the word after its option.
+  const words = [...given.slice(0, -1).flatMap(optionAndValue), ...given.slice(-1)];
   const program = await createProgram(terminal, 'all');
   // The library adds a command that prints its scripts; here `completion` does that.
   const completion = tab(program, { completionCommandName: 'completion-script' });
@@ -86,7 +88,8 @@ async function offer(completion: RootCommand, words: readonly string[], terminal
   const argument = [...command.arguments.values()].find(({ name }) => name in SOURCES);
   const isContext = first === 'context' && second === 'use';
   const source = option === undefined ? (isContext ? 'context' : argument?.name) : previous;
-  const candidates = await SOURCES[source ?? '']?.(terminal).catch((): Candidates => []);
+  const connect = () => clientOf(words, terminal);
+  const candidates = await SOURCES[source ?? '']?.(connect, terminal).catch((): Candidates => []);
   if (candidates === undefined) return;
   const handler = (complete: (value: string, description: string) => void): void => {
     for (const [value, description] of candidates) complete(value, description);
@@ -96,9 +99,24 @@ async function offer(completion: RootCommand, words: readonly string[], terminal
   else for (const each of command.arguments.values()) each.handler ??= handler;
 }
 
-async function clientOf(terminal: Terminal): Promise<ManagementClient> {
+async function clientOf(words: readonly string[], terminal: Terminal): Promise<ManagementClient> {
+  const connection = await readConnection(gatewayOptionsIn(words.slice(0, -1)), terminal);
   return createManagementClient({
-    ...(await readConnection({}, terminal)),
+    ...connection,
     fetch: (request) => fetch(request, { signal: AbortSignal.timeout(TIMEOUT_MS) }),
   });
+}
+
+/** `--option=value` as two words; any other word as it is. */
+function optionAndValue(word: string): readonly string[] {
+  const [, option, value] = /^(--[^=]+)=(.*)$/s.exec(word) ?? [];
+  return option === undefined || value === undefined ? [word] : [option, value];
+}
+
+/** The options among the words that choose the gateway. */
+function gatewayOptionsIn(words: readonly string[]): ConnectionOptions {
+  const valueAfter = (option: string) =>
+    words.includes(option) ? words[words.lastIndexOf(option) + 1] : undefined;
+  const [url, context] = [valueAfter('--url'), valueAfter('--context')];
+  return { ...(url !== undefined && { url }), ...(context !== undefined && { context }) };
 }

@@ -50,6 +50,19 @@ describe('completion', () => {
     expect(await completions(['context', 'use', ''], { TOLLGATE_CONTEXTS: file })).toEqual(['here']);
   });
 
+  it('asks the gateway that the words name', async () => {
+    const file = join(stage.directory, 'named.json');
+    const token = stage.tollgate.environment.TOLLGATE_TOKEN;
+    await writeFile(file, JSON.stringify({ contexts: { named: { url: stage.url, token } } }), {
+      mode: 0o600,
+    });
+    const elsewhere = { TOLLGATE_CONTEXTS: file, TOLLGATE_URL: 'http://127.0.0.1:1' };
+    for (const named of [['--context', 'named'], ['--context=named'], ['--url', stage.url]])
+      expect(await completions(['keys', 'show', ...named, ''], elsewhere)).toEqual([keyId]);
+    const named = ['keys', 'show', '--url', 'http://127.0.0.1:1', ''];
+    expect(await completions(named, { TOLLGATE_CONTEXTS: file })).toEqual([]);
+  });
+
   it('offers webhooks with their descriptions, and types of events', async () => {
     const create = ['webhooks', 'create', 'https://1.1.1.1', '--disabled', '--event', '*'];
     const { webhookId } = await stage.tollgate.json(...create, '--description', 'Completed');
