@@ -47,7 +47,9 @@ export function createManagementClient({
 /** Every response of the management interface has an id, and every success one of its formats. */
 function isOfManagement({ headers }: Response): boolean {
   const contentType = headers.get('content-type') ?? '';
-  return headers.has('x-request-id') && /^(application\/(json|yaml)|text\/csv)\b/.test(contentType);
+  return (
+    headers.has('x-request-id') && /^(application\/(json|yaml)|text\/(csv|event-stream))\b/.test(contentType)
+  );
 }
 
 /** The body of a successful response. Throws a `ManagementFault` for any other. */

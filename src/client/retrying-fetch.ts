@@ -3,7 +3,7 @@ export interface RetryOptions {
   readonly retries?: number;
   /** With a longer wait the response is returned, or the error thrown, instead of retrying. Milliseconds. */
   readonly longestWaitMs?: number;
-  /** When a single attempt is given up. Milliseconds. */
+  /** When a single attempt is given up, its response included unless that is a stream of events. Milliseconds. */
   readonly timeoutMs?: number;
   /** Called before each wait, to explain it to a person. */
   readonly onWait?: (reason: string, waitMs: number) => void;
@@ -18,10 +18,20 @@ const TIMEOUT_MS = 60_000;
 const TEMPORARY: readonly number[] = [429, 502, 503, 504];
 /** Those that come from in front of the gateway, which may have carried the request out. */
 const UNCERTAIN: readonly number[] = [502, 504];
+/** Codes of connections that were never made, or whose certificate is wrong: the gateway has not received the request. */
+const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$|CERT|SIGNATURE/;
+
+interface FailedAttempt {
+  readonly error: unknown;
+}
+type Outcome = Response | FailedAttempt;
 
 /**
- * `fetch` that retries where that is safe, after the wait of `Retry-After`, or a quarter of a second that doubles. A POST gets an `Idempotency-Key` that is the same in every attempt. A DELETE that may have been
- * carried out is not retried, because a second one would get 404: its connection broke, or a proxy says 502 or 504.
+ * `fetch` that retries where that is safe, after the wait of `Retry-After`, or a quarter of a second that doubles. A POST gets an
+ * `Idempotency-Key` that is the same in every attempt, and resolves when its whole response has come: if the connection breaks before, it
+ * is retried, and the gateway repeats its response. A DELETE that may have been carried out is not retried, because a second one would get
+ * 404: its connection broke, or a proxy says 502 or 504. If all attempts fail, rejects with the last error of one that may have been
+ * carried out, if there is one.
  */
 export function retryingFetch({
   retries = DEFAULT_RETRIES,
@@ -32,19 +42,24 @@ export function retryingFetch({
   return async (request) => {
     if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
       request.headers.set('Idempotency-Key', newIdempotencyKey());
+    let lost: FailedAttempt | undefined;
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await send(request.clone(), timeoutMs);
+      if ('error' in outcome && mayBeReceived(outcome.error)) lost = outcome;
       const reason = reasonToRetry(request.method, outcome);
       const waitMs = retryAfterMs(outcome) ?? FIRST_WAIT_MS * 2 ** attempt;
-      if (reason === undefined || attempt >= retries || waitMs > longestWaitMs) {
-        if (outcome instanceof Response) return outcome;
-        throw outcome.error;
-      }
+      if (reason === undefined || attempt >= retries || waitMs > longestWaitMs)
+        return resultOf(outcome, lost);
       onWait(reason, waitMs);
       if (outcome instanceof Response) await outcome.body?.cancel();
       await pause(waitMs, request.signal);
     }
   };
+}
+
+function resultOf(outcome: Outcome, lost: FailedAttempt | undefined): Response {
+  if (outcome instanceof Response) return outcome;
+  throw (lost ?? outcome).error;
 }
 
 /** 16 random bytes in hexadecimal digits. */
@@ -69,16 +84,41 @@ function pause(waitMs: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-async function send(request: Request, timeoutMs: number): Promise<Response | { readonly error: unknown }> {
+async function send(request: Request, timeoutMs: number): Promise<Outcome> {
   try {
-    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
-    return await fetch(request, { signal });
+    const attempt = new AbortController();
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const giveUp = () => attempt.abort(timeout.reason);
+    timeout.addEventListener('abort', giveUp);
+    const response = await fetch(request, { signal: AbortSignal.any([request.signal, attempt.signal]) });
+    if (response.headers.get('content-type')?.startsWith('text/event-stream'))
+      timeout.removeEventListener('abort', giveUp);
+    return request.method === 'POST' ? await completed(response) : response;
   } catch (error) {
     return { error };
   }
 }
 
-function reasonToRetry(method: string, outcome: Response | { readonly error: unknown }): string | undefined {
+/** The response when all of its body has come. */
+async function completed(response: Response): Promise<Response> {
+  const { body, status, statusText, headers } = response;
+  return new Response(body === null ? null : await response.arrayBuffer(), { status, statusText, headers });
+}
+
+/** Whether the gateway may have received, and carried out, a request that ended with this error. */
+export function mayBeReceived(error: unknown): boolean {
+  const code = codeOf(error);
+  // A TypeError without a code is about the request itself, such as its port, or about a redirect.
+  return code === undefined ? !(error instanceof TypeError) : !NOT_SENT.test(code);
+}
+
+/** The system's code of an error of `fetch`, which is that of its cause. */
+function codeOf(error: unknown): string | undefined {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
+}
+
+function reasonToRetry(method: string, outcome: Outcome): string | undefined {
   if (outcome instanceof Response) {
     // 409 with Retry-After: an earlier attempt of this request is still running.
     const { status, headers } = outcome;
@@ -86,13 +126,11 @@ function reasonToRetry(method: string, outcome: Response | { readonly error: unk
     const isTemporary = TEMPORARY.includes(status) || (status === 409 && headers.has('retry-after'));
     return isTemporary ? `the gateway responded with ${status}` : undefined;
   }
-  const cause = outcome.error instanceof Error ? outcome.error.cause : undefined;
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
-  if (code === undefined) return undefined;
-  return method !== 'DELETE' || code === 'ECONNREFUSED' ? code : undefined;
+  const code = codeOf(outcome.error);
+  return method === 'DELETE' && mayBeReceived(outcome.error) ? undefined : code;
 }
 
-function retryAfterMs(outcome: Response | { readonly error: unknown }): number | undefined {
+function retryAfterMs(outcome: Outcome): number | undefined {
   if (!(outcome instanceof Response)) return undefined;
   const header = outcome.headers.get('retry-after') ?? '';
   return /^\d+$/.test(header) ? Number(header) * 1000 : undefined;

@@ -52,6 +52,22 @@ describe('the client of the management interface', () => {
     });
   });
 
+  it('reads the stream of events, and ends it with its signal', async () => {
+    const client = createManagementClient({ url: managementUrl, token: ROOT_TOKEN });
+    const reading = new AbortController();
+    const call = client.GET('/tollgate/events', { parseAs: 'stream', signal: reading.signal });
+    const reader = (await bodyOf(call)).pipeThrough(new TextDecoderStream()).getReader();
+    await bodyOf(client.POST('/consumer-api-key/create', { body: { name: 'streamed' } }));
+    let received = '';
+    while (!received.includes('"streamed"')) {
+      const { done, value } = await reader.read();
+      if (done) throw new Error(`The stream has ended: ${received}`);
+      received += value;
+    }
+    reading.abort();
+    await expect(reader.read()).rejects.toThrow('aborted');
+  });
+
   it('follows no redirect, so that no token goes to another place', async () => {
     const authorizations: (string | undefined)[] = [];
     const url = await listen((req, res) => {

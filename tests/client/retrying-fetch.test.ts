@@ -1,23 +1,29 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { retryingFetch } from '../../src/client/retrying-fetch.ts';
 
 let server: Server;
 let received: IncomingMessage[];
 afterEach(() => {
   server.close();
+  jest.restoreAllMocks();
 });
+
+/** The port of a server that responds like this. */
+async function listen(respond: RequestListener): Promise<number> {
+  server = createServer(respond).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  return (server.address() as AddressInfo).port;
+}
 
 /** The status of a request to a server that gives these statuses one after the other. */
 async function statusAfter(method: string, statuses: readonly number[]): Promise<number> {
   received = [];
-  server = createServer((req, res) => {
+  const port = await listen((req, res) => {
     res.statusCode = statuses[received.push(req) - 1] ?? 500;
     res.end();
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
+  });
   const send = retryingFetch({ retries: 2 });
   return (await send(new Request(`http://127.0.0.1:${port}/`, { method }))).status;
 }
@@ -41,12 +47,11 @@ describe('a request of the client', () => {
   it('is not sent again before Retry-After has passed, and not at all where that is too long', async () => {
     const waits: number[] = [];
     received = [];
-    server = createServer((req, res) => {
+    const port = await listen((req, res) => {
       const isFirst = received.push(req) === 1;
       res.writeHead(isFirst ? 429 : 200, { 'retry-after': '1' }).end();
-    }).listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    });
+    const url = `http://127.0.0.1:${port}/`;
     const onWait = (_reason: string, waitMs: number) => void waits.push(waitMs);
     const impatient = await retryingFetch({ longestWaitMs: 999, onWait })(new Request(url));
     expect([impatient.status, waits]).toEqual([429, []]);
@@ -55,14 +60,39 @@ describe('a request of the client', () => {
     expect(waits).toEqual([1000]);
   });
 
+  it.each([
+    ['has no limit of time once its head has come, if it is a stream of events', 'text/event-stream', 'rest'],
+    ['is given up, if it is another one', 'text/csv', undefined],
+  ])('gets a response whose body %s', async (_what, contentType, rest) => {
+    const clock = new AbortController();
+    jest.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(clock.signal);
+    const port = await listen((_req, res) => {
+      res.writeHead(200, { 'content-type': contentType }).flushHeaders();
+      clock.signal.addEventListener('abort', () => res.end('rest'));
+    });
+    const response = await retryingFetch()(new Request(`http://127.0.0.1:${port}/`));
+    clock.abort(new Error('too late'));
+    expect(await response.text().catch(() => undefined)).toBe(rest);
+  });
+
+  it('to make something that gets half of a response is sent again with the same key', async () => {
+    const keys: unknown[] = [];
+    const port = await listen((req, res) => {
+      res.writeHead(201, { 'content-length': 4 });
+      if (keys.push(req.headers['idempotency-key']) === 1) res.write('ha', () => res.socket?.end());
+      else res.end('made');
+    });
+    const response = await retryingFetch()(new Request(`http://127.0.0.1:${port}/`, { method: 'POST' }));
+    expect([response.status, await response.text()]).toEqual([201, 'made']);
+    expect(keys).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), keys[0]]);
+  });
+
   it('that is aborted while it waits is not sent again', async () => {
     received = [];
-    server = createServer((req, res) => {
+    const port = await listen((req, res) => {
       received.push(req);
       res.writeHead(503, { 'retry-after': '5' }).end();
-    }).listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    const { port } = server.address() as AddressInfo;
+    });
     const controller = new AbortController();
     const send = retryingFetch({ onWait: () => controller.abort(new Error('left')) });
     const { signal } = controller;

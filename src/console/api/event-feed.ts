@@ -161,18 +161,12 @@ function typeOf(data: string): string | undefined {
 /**
  * Asks the gateway for the stream of the types that `types` gives, separated by commas. `EventSource` can't send the token.
  */
-export function streamOf(
-  client: ManagementClient,
-  send: (request: Request) => Promise<Response>,
-  types: () => string,
-): ConnectEvents {
+export function streamOf(client: ManagementClient, types: () => string): ConnectEvents {
   return async (lastId, signal) => {
     const { data, error, response } = await client.GET('/tollgate/events', {
       parseAs: 'stream',
       params: { query: { type: types() } },
       headers: lastId === undefined ? {} : { 'Last-Event-ID': lastId },
-      // Not the client's own, which expects a document.
-      fetch: send,
       signal,
     });
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;

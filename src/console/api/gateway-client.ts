@@ -30,7 +30,7 @@ export function connectGateway(token: string | null, { onUnauthorized, onNewSecr
   let types = '';
   return {
     client,
-    feed: new EventFeed(streamOf(client, send, () => types)),
+    feed: new EventFeed(streamOf(client, () => types)),
     setScopes: (scopes) => {
       types = followedTypes(scopes).join(',');
     },
