@@ -58,5 +58,8 @@ function connectionFault(error: unknown): string | undefined {
   if (!(error instanceof TypeError) || !(error.cause instanceof Error)) return undefined;
   const { cause } = error;
   const reason = 'code' in cause ? String(cause.code) : cause.message;
+  // The message of a body that ends before its end.
+  if (error.message === 'terminated')
+    return `The connection broke before the whole response had come (${reason}).`;
   return `The gateway can not be reached (${reason}).`;
 }

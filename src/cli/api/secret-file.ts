@@ -1,5 +1,7 @@
 import { closeSync, fchmodSync, fsyncSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
+import { ManagementFault } from '../../client/management-fault.ts';
+import { mayBeReceived } from '../../client/retrying-fetch.ts';
 import { systemCodeOf } from '../../platform/system-code.ts';
 import { CommandFault } from '../command-fault.ts';
 import { EXIT_CODES } from '../exit-codes.ts';
@@ -38,12 +40,27 @@ export async function keepSecret<T extends { readonly secret?: string }>(
   { secretFile }: SecretFileOptions,
   make: () => Promise<T>,
 ): Promise<Omit<T, 'secret'> & { readonly secret?: string }> {
-  if (secretFile === undefined) return make();
+  if (secretFile === undefined) return notingLoss(session, make());
   return withSecretFile(session, secretFile, async (keep) => {
-    const { secret, ...shown } = await make();
+    const { secret, ...shown } = await notingLoss(session, make());
     if (secret !== undefined) keep(`${secret}\n`);
     return shown;
   });
+}
+
+/** The same result. If it does not come, although the gateway may have made a secret, a note says so. */
+export async function notingLoss<Result>({ output }: Session, making: Promise<Result>): Promise<Result> {
+  return making.catch((error: unknown) => {
+    if (mayBeMade(error)) output.note(LOST);
+    throw error;
+  });
+}
+
+function mayBeMade(error: unknown): boolean {
+  if (error instanceof CommandFault) return false;
+  if (error instanceof ManagementFault)
+    return error.status >= 500 || error.code === 'idempotency_in_progress';
+  return mayBeReceived(error);
 }
 
 /**

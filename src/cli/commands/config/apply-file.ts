@@ -1,6 +1,6 @@
 import { bodyOf } from '../../../client/management-client.ts';
 import { type ConfirmationOptions, isConfirmed } from '../../api/confirmation.ts';
-import { type SecretFileOptions, withSecretFile } from '../../api/secret-file.ts';
+import { notingLoss, type SecretFileOptions, withSecretFile } from '../../api/secret-file.ts';
 import type { Session } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { Listing } from '../../output/columns.ts';
@@ -28,12 +28,12 @@ export async function applyFile(session: Session, file: string, options: ApplyOp
     if (!(await isConfirmed(summaryOf(difference), options, session))) return;
   }
   const expectDigest = options.expectDigest ?? difference.digest;
-  const perform = () =>
-    inFile(
-      bodyOf(
-        client.POST('/tollgate/config/apply', { body: { ...body, ...(force && { force }), expectDigest } }),
-      ),
-    );
+  const perform = () => {
+    const call = client.POST('/tollgate/config/apply', {
+      body: { ...body, ...(force && { force }), expectDigest },
+    });
+    return notingLoss(session, inFile(bodyOf(call)));
+  };
   if (secretFile === undefined) return showApplied(session, await perform());
   await withSecretFile(session, secretFile, async (keep) => {
     const { secrets, webhookSecrets = [], ...applied } = await perform();
