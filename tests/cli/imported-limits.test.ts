@@ -14,7 +14,7 @@ describe('a limit of another gateway', () => {
       'many.json',
       JSON.stringify([
         { keyId, plaintext, ratelimits },
-        { keyId, plaintext },
+        { keyId, plaintext, ratelimits },
       ]),
     );
     const { report } = await imported('unkey', many);

@@ -1,7 +1,8 @@
-import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { bodyOf, type ManagementClient } from '../../../client/management-client.ts';
 import { isTag } from '../../../keys/key-tags.ts';
 import { systemRandom } from '../../../platform/random.ts';
+import { digestOfSecret, digestOfText, SECRET_DIGEST } from '../../../secrets/secret-digest.ts';
 import { GIVEN_SECRET, MIN_SECRET_LENGTH } from '../../../secrets/secret-format.ts';
 import type { Session } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
@@ -34,7 +35,7 @@ export async function importKeysFrom(
   source: string,
   { keys, leftOut, ...options }: ForeignKeys & ImportFromOptions,
 ): Promise<void> {
-  const { plans, rows, leftOut: more } = await translated(source, keys, options.shortKeys === true);
+  const { plans, rows, repeated, leftOut: more } = await translated(source, keys, options.shortKeys === true);
   const { client, output } = session;
   const present = await planIds(client);
   const made = [...plans.values()].filter(({ rateLimitId }) => !present.has(rateLimitId));
@@ -51,7 +52,7 @@ export async function importKeysFrom(
       made: made.map(({ rateLimitId }) => rateLimitId),
       present: [...plans.keys()].filter((id) => present.has(id)),
     },
-    keys: { made: imported.made, present: imported.present, notCarried: lost },
+    keys: { made: imported.made, present: imported.present + repeated, notCarried: lost },
     notCarried,
   };
   if (notCarried.length > 0 || output.format !== 'table')
@@ -63,6 +64,8 @@ export async function importKeysFrom(
 interface Translated {
   readonly plans: ReadonlyMap<string, NewPlan>;
   readonly rows: readonly Row[];
+  /** The number of keys that are the same as one before them, as where pages of a list overlap. */
+  readonly repeated: number;
   readonly leftOut: readonly LeftOut[];
 }
 
@@ -74,6 +77,8 @@ async function translated(
   const plans = new Map<string, NewPlan>();
   const rows: Row[] = [];
   const leftOut: LeftOut[] = [];
+  const byDigest = new Map<string, KeyToImport>();
+  let repeated = 0;
   for (const key of keys) {
     const { plan, leftOut: limits } = planFor(source, key.name, key.limits);
     leftOut.push(...limits, ...unusableTags(key));
@@ -82,11 +87,20 @@ async function translated(
       leftOut.push({ what: 'key', name: key.name, reason: secret.reason });
       continue;
     }
-    if (plan !== undefined) plans.set(plan.rateLimitId, plan);
     const content = { key: keyToImport(key, secret, plan?.rateLimitId) };
+    const digest = digestIn(secret);
+    const earlier = byDigest.get(digest);
+    if (earlier !== undefined) {
+      const reason = `has the secret of ${earlier.name}, which comes before it`;
+      if (isDeepStrictEqual(earlier, content.key)) repeated += 1;
+      else leftOut.push({ what: 'key', name: key.name, reason });
+      continue;
+    }
+    byDigest.set(digest, content.key);
+    if (plan !== undefined) plans.set(plan.rateLimitId, plan);
     rows.push({ number: rows.length + 1, text: '', content });
   }
-  return { plans, rows, leftOut: withoutRepetition(leftOut) };
+  return { plans, rows, repeated, leftOut: withoutRepetition(leftOut) };
 }
 
 function keyToImport(
@@ -119,8 +133,16 @@ function secretOf(
     return { reason: 'has characters that an Authorization header can not carry' };
   if (text.length >= MIN_SECRET_LENGTH) return { secret: text };
   return shortKeys
-    ? hash(createHash('sha256').update(text).digest('hex'))
+    ? hash(digestOfSecret(text).toString('hex'))
     : { reason: `has fewer than ${MIN_SECRET_LENGTH} characters: --short-keys imports it by its digest` };
+}
+
+/** By which two keys with one secret are found, also if one of them has only its digest. */
+function digestIn({ secret = '', secretHash }: Pick<KeyToImport, 'secret' | 'secretHash'>): string {
+  if (secretHash === undefined) return digestOfSecret(secret).toString('hex');
+  const { value } = secretHash;
+  // The gateway names a value that is no digest.
+  return SECRET_DIGEST.test(value) ? digestOfText(value).toString('hex') : value;
 }
 
 function unusableTags({ name, tags = [] }: ForeignKey): readonly LeftOut[] {
