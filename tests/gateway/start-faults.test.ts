@@ -258,14 +258,18 @@ describe('with stores on a network', () => {
     wrong.password = 'secret-of-postgres';
     const nothing = new URL(database.url);
     nothing.port = '1';
+    const missing = new URL(database.url);
+    missing.pathname += '_missing';
+    const encrypted = new URL(database.url);
+    encrypted.searchParams.set('sslmode', 'require');
     const postgresCases: readonly (readonly [string, RegExp])[] = [
       [
         wrong.href,
         /^(password authentication failed for user nobody_at_all|role nobody_at_all does not exist)$/,
       ],
       [nothing.href, /^connection refused: nothing listens/],
-      [`${database.url}_missing`, /^database tollgate_\w+_missing does not exist$/],
-      [`${database.url}?sslmode=require`, /^the server does not speak TLS$/],
+      [missing.href, /^database tollgate_\w+_missing does not exist$/],
+      [encrypted.href, /^the server does not speak TLS$/],
     ];
     const redisCases: readonly (readonly [string, RegExp])[] = [
       [redis.url.replace('redis://', 'redis://:secret-of-redis@'), /^wrong user name or password$/],

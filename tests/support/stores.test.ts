@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { sql } from 'kysely';
 import { Client } from 'pg';
 import { createPostgresRecords } from './records.ts';
 import { startRedisServer } from './redis-server.ts';
@@ -35,6 +36,13 @@ describe('the stores of a test run', () => {
     await client.end();
     await database.drop();
     await expect(new Client({ connectionString: database.url }).connect()).rejects.toThrow('does not exist');
+  });
+
+  it('have a Postgres on which a query may take longer than the gateway lets it elsewhere', async () => {
+    const { records, remove } = await createPostgresRecords();
+    const { rows } = await sql`SHOW statement_timeout`.execute(records.db);
+    expect(rows).toEqual([{ statement_timeout: '1min' }]);
+    await remove();
   });
 
   it('have a Postgres in which each test gets its own database with all tables', async () => {

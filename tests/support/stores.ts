@@ -30,13 +30,17 @@ export function createMigratedDatabase(): Promise<TestDatabase> {
   return createDatabaseOn(setting('TEST_DATABASE_URL'), template.pathname.slice(1));
 }
 
-/** The same on a server of the caller's choice. */
+/**
+ * The same on a server of the caller's choice. The gateway gives up on a query after five seconds, which a busy machine may take: where
+ * no test waits for that, the URL gives it a minute.
+ */
 export async function createDatabaseOn(serverUrl: string, template = 'template1'): Promise<TestDatabase> {
   const name = `tollgate_${randomBytes(8).toString('hex')}`;
   // Half the CPU time of the default, which writes every page of the template to the log as well.
   await administer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
+  for (const timeout of ['statement_timeout', 'query_timeout']) url.searchParams.set(timeout, '60000');
   return { url: url.href, drop: () => administer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
 }
 
