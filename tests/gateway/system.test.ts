@@ -160,14 +160,20 @@ describe('GET /tollgate/system', () => {
 
   it('responds while Redis hangs', async () => {
     redisRelay.silence();
-    const system = await systemOf(gateway);
+    const system = await untilSystem(gateway, ({ stores }) => stores.postgres.reachable === true);
     expect(system.stores.redis).toMatchObject({ reachable: false, latencyMs: null });
     expect(system.stores.postgres).toMatchObject({ reachable: true });
   });
 
   it('says while Postgres does not respond that it does not', async () => {
     postgresRelay.reject();
-    const system = await systemOf(gateway);
+    const system = await untilSystem(
+      gateway,
+      ({ stores, liveReplicas }) =>
+        String(stores.postgres.fault).includes('connect') &&
+        stores.redis?.fault === null &&
+        liveReplicas === 1,
+    );
     expect(system.degraded).toContain('postgres');
     expect(system.stores.postgres).toMatchObject({
       reachable: false,
