@@ -43,8 +43,17 @@ beforeAll(async () => {
 });
 afterAll(() => fleet?.stop());
 
-/** What it finds with the environment of the gateway and other settings on top. */
+/** Nearly as long as it waits for a store or the backend: one that it calls unavailable then may only have been late. */
+const SLOW_LOOK_MS = 4000;
+
+/** What it finds with the environment of the gateway and other settings on top; it looks again, once, if that took long. */
 async function doctor(settings: Readonly<Record<string, string>> = {}) {
+  const startedAt = performance.now();
+  const found = await look(settings);
+  return performance.now() - startedAt < SLOW_LOOK_MS ? found : look(settings);
+}
+
+async function look(settings: Readonly<Record<string, string>>) {
   const environment = { ...fleet.environment, ...settings };
   return resultOf(await runInProcess(['doctor', '-o', 'json'], environment));
 }
@@ -120,7 +129,8 @@ describe('tollgate doctor', () => {
     const redis = new Redis(fleet.redisUrl);
     try {
       const description = { version: '0.0.9', host: 'old-host', pid: 7, workers: 1, degraded: ['backend'] };
-      await redis.zadd(REPLICAS_KEY_NAME, Date.now(), 'of-before');
+      // Ten seconds after this instant it counts as gone.
+      await redis.zadd(REPLICAS_KEY_NAME, Date.now() + 60_000, 'of-before');
       await redis.set(replicaKeyName('of-before'), JSON.stringify(description), 'PX', 60_000);
       const { wrong, code } = await doctor();
       expect(code).toBe(0);
@@ -245,7 +255,8 @@ describe('tollgate doctor', () => {
         expect.stringContaining(`at 127.0.0.1:${master.port} evicts no keys`),
       ]);
       await master.stop();
-      expect((await doctor(settings)).code).toBe(75);
+      // It waits for the master until its deadline.
+      expect((await look(settings)).code).toBe(75);
     } finally {
       await sentinel.stop();
       await master.stop();
