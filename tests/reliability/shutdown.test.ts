@@ -14,7 +14,7 @@ let key: { readonly id: string; readonly secret: string };
 const held = new Set<ServerResponse>();
 
 beforeAll(async () => {
-  fleet = await startFleet(3, { SHUTDOWN_DELAY_MS: '1500', SHUTDOWN_DRAIN_MS: '60000' }, (req, res) => {
+  fleet = await startFleet(2, { SHUTDOWN_DELAY_MS: '1500', SHUTDOWN_DRAIN_MS: '60000' }, (req, res) => {
     if (req.url !== '/held') {
       res.end('ok');
       return;
@@ -62,7 +62,8 @@ async function isRejected(port: number): Promise<boolean> {
 
 describe('a replica that gets a stop signal', () => {
   it('drains, finishes what it has begun, writes its usage, and exits with 0', async () => {
-    const { url, opsUrl, stop } = replica(2);
+    const settings = { ...fleet.environment, SHUTDOWN_DELAY_MS: '6000' };
+    const { url, opsUrl, stop } = await startGateway(settings);
     const before = (await fleet.admin.detail(key.id)).usage.totalRequests;
     const port = Number(new URL(url).port);
     const waiting = Array.from({ length: 5 }, () => statusOf(`${url}/held`, key.secret));
