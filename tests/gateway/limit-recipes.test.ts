@@ -55,11 +55,20 @@ async function statuses(times: number, request: () => Promise<Response>): Promis
 
 describe('the recipes of docs/limits.md', () => {
   it('burst and quota: what the burst rejects costs no quota', async () => {
-    const { secret } = await keyUnder('### Burst and quota', 'gold');
-    const got = await statuses(30, () => use(secret));
+    await keyUnder('### Burst and quota', 'gold');
+    let secret = '';
+    let got: number[] = [];
+    const isQuick = async () => {
+      ({ secret } = await fleet.admin.makeKey('gold', 'gold'));
+      const startedAt = performance.now();
+      got = await statuses(30, () => use(secret));
+      return performance.now() - startedAt < 2000;
+    };
+    // In less time it meets two windows at most, in which 20 are allowed.
+    await until(isQuick);
     const allowed = got.filter((status) => status === 200).length;
     expect(allowed).toBeGreaterThanOrEqual(10);
-    expect(allowed).toBeLessThan(30);
+    expect(allowed).toBeLessThanOrEqual(20);
     const quota = /"gold";r=(\d+)/.exec((await use(secret)).headers.get('ratelimit') ?? '')?.[1];
     expect(10_000 - Number(quota)).toBeLessThanOrEqual(allowed + 1);
     expect(10_000 - Number(quota)).toBeGreaterThanOrEqual(allowed);

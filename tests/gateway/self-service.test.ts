@@ -165,14 +165,18 @@ describe('a consumer', () => {
   });
 
   it('may ask five times a second, over all replicas, and use its key all the same', async () => {
-    const { secret } = await fleet.admin.makeKey('eager');
-    const before = await ask(SELF, secret);
-    expect(before.status).toBe(200);
-    const all = await Promise.all(
-      Array.from({ length: 40 }, (_, n) => ask(SELF, secret, { replica: n % 2 })),
-    );
+    let secret = '';
+    let all: readonly SelfResponse[] = [];
+    const isQuick = async () => {
+      ({ secret } = await fleet.admin.makeKey('eager'));
+      const startedAt = performance.now();
+      expect((await ask(SELF, secret)).status).toBe(200);
+      all = await Promise.all(Array.from({ length: 40 }, (_, n) => ask(SELF, secret, { replica: n % 2 })));
+      return performance.now() - startedAt < 3000;
+    };
+    // In less time it meets three windows of a second at most.
+    await until(isQuick);
     const limited = all.filter(({ status }) => status === 429);
-    // Forty at once may meet two windows of a second, or three where the machine is slow.
     expect(limited.length).toBeGreaterThanOrEqual(40 - 3 * 5);
     expect(limited[0]?.body.code).toBe('too_many_requests');
     expect(limited[0]?.headers.get('retry-after')).toBe('1');
@@ -295,8 +299,8 @@ describe('a consumer that may rotate its key', () => {
     const database = new Client(fleet.databaseUrl);
     await database.connect();
     let found = 401;
-    // Authenticated too late, the request is 401 and shows nothing.
-    while (found === 401) {
+    // Authenticated too late, the request is 401, without a connection to Postgres in time 503: both show nothing.
+    while (found === 401 || found === 503) {
       const { secret } = await rotatableKey();
       const { body } = await rotate(secret, { graceSeconds: 1 });
       await askSoon(SELF, secret);
