@@ -61,7 +61,7 @@ describe('replicas', () => {
     // The stream ended with the replica, and did not hold up its stop.
     expect(await stream.text()).toContain(': open');
     const last = await two.makeKey('made after the stop');
-    await until(async () => received.length === 3, { timeoutMs: 30_000 });
+    await until(async () => received.length === 3);
     expect(subjects().at(-1)).toBe(last.id);
   });
 });

@@ -149,7 +149,7 @@ describe('the port of the management interface alone', () => {
 });
 
 describe('closing', () => {
-  const stage = withGateway({ shutdownDrainMs: 5000 });
+  const stage = withGateway({ shutdownDrainMs: 60_000 });
 
   it('lets requests in progress finish and closes unused connections at once', async () => {
     const unused = await stage.gateway.send(stage.gateway.head('GET /'));
@@ -172,7 +172,7 @@ describe('closing', () => {
 });
 
 describe('closing while a client sends one request behind another', () => {
-  const stage = withGateway({ shutdownDrainMs: 5000 });
+  const stage = withGateway({ shutdownDrainMs: 60_000 });
 
   it('does not lose the response to the first one', async () => {
     const part = Buffer.alloc(16 * 1024, 'x');
@@ -202,7 +202,7 @@ describe('closing while clients take responses that have ended', () => {
   const LARGE = Buffer.alloc(12 * 1024 * 1024, 'x');
   let hasEnded = false;
   const stage = withGateway({
-    shutdownDrainMs: 5000,
+    shutdownDrainMs: 60_000,
     management: (_req, res) => {
       res.writeHead(200, { 'content-length': LARGE.length });
       res.end(LARGE);

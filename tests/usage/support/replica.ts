@@ -81,7 +81,7 @@ while (task.do === 'record' ? recorded < (task.to ?? 0) : !hasSigterm) {
   writeSync(1, `${recorded} ${confirmed}\n`);
   await new Promise((resolve) => setTimeout(resolve, 2));
 }
-await end(await usage.stop(10_000));
+await end(await usage.stop(60_000));
 
 async function end(isDone: boolean): Promise<never> {
   await closeRedis(redis);
