@@ -438,6 +438,30 @@ describe('a delivery', () => {
     expect(await deliveries.noteHealth(made.id, true, sinceMs + 3)).toBe(sinceMs + 3);
   });
 
+  it('that ends while others are looked for is not made again', async () => {
+    await webhook();
+    await makeKey();
+    const response = Promise.withResolvers<Awaited<ReturnType<DeliverySender['send']>>>();
+    const send = jest.fn(() => response.promise);
+    const { deliveries } = store.records;
+    const due = jest.spyOn(deliveries, 'due');
+    const lastStep = jest.spyOn(deliveries, 'noteHealth');
+    const by = deliverer({ sender: { send } });
+    await by.run();
+    due.mockImplementationOnce(async (...call) => {
+      const found = await deliveries.due(...call);
+      response.resolve({ responseStatus: 204, fault: null, retryAfter: null, durationMs: 1 });
+      await until(() => lastStep.mock.results.length === 1);
+      await lastStep.mock.results[0]?.value;
+      await new Promise(setImmediate);
+      return found;
+    });
+    await deliver(by);
+    due.mockRestore();
+    lastStep.mockRestore();
+    expect(send).toHaveBeenCalledTimes(1);
+  });
+
   it('waits as long as Retry-After asks, at most a day', async () => {
     const made = await webhook();
     await makeKey();

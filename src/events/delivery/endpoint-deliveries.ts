@@ -95,10 +95,12 @@ export class EndpointDeliveries {
     const room = this.#atOnce - this.#underWay.size;
     if (stored === undefined || room <= 0 || this.#options.stopping.aborted) return;
     const { queue, clock, holder } = this.#options;
-    const limit = this.#underWay.size + room;
+    // Those that end meanwhile may be found as they were before.
+    const begun = new Set(this.#underWay.keys());
+    const limit = begun.size + room;
     const due = await queue.due(stored.webhook, { holder, nowMs: clock.nowMs(), limit });
     const isPaused = this.#isPaused(stored.webhook);
-    const ready = due.filter((each) => !this.#underWay.has(each.id) && (!isPaused || isByHand(each)));
+    const ready = due.filter((each) => !begun.has(each.id) && (!isPaused || isByHand(each)));
     for (const delivery of ready.slice(0, room)) this.#begin(stored, delivery);
   }
 
