@@ -3,6 +3,7 @@
 // Out: a function for each path, whose failures are a `ManagementFault`.
 
 import createClient, { type Client } from 'openapi-fetch';
+import { abortableFetch } from './abortable-fetch.ts';
 import type { paths } from './management-api.ts';
 import { ManagementFault } from './management-fault.ts';
 
@@ -28,7 +29,7 @@ export function createManagementClient({
   url,
   token,
   headers,
-  fetch: send = (request) => fetch(request),
+  fetch: send = (request) => abortableFetch(request),
 }: ManagementClientOptions): ManagementClient {
   return createClient<paths>({
     baseUrl: url.replace(/\/+$/, ''),

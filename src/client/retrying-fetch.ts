@@ -1,3 +1,5 @@
+import { abortableFetch } from './abortable-fetch.ts';
+
 export interface RetryOptions {
   /** How often a request is retried at most; 0 for never. */
   readonly retries?: number;
@@ -18,11 +20,14 @@ const TIMEOUT_MS = 60_000;
 const TEMPORARY: readonly number[] = [429, 502, 503, 504];
 /** Those that come from in front of the gateway, which may have carried the request out. */
 const UNCERTAIN: readonly number[] = [502, 504];
-/** Codes of connections that were never made, or whose certificate is wrong: the gateway has not received the request. */
-const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$|CERT|SIGNATURE/;
+/** Codes of connections that were never made, or whose TLS failed: the gateway has not received the request. */
+const NOT_SENT =
+  /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EPROTO|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$|^ERR_SSL|CERT|SIGNATURE/;
 
 interface FailedAttempt {
   readonly error: unknown;
+  /** The head of a response had come. */
+  readonly brokeOff?: true;
 }
 type Outcome = Response | FailedAttempt;
 
@@ -44,8 +49,8 @@ export function retryingFetch({
       request.headers.set('Idempotency-Key', newIdempotencyKey());
     let lost: FailedAttempt | undefined;
     for (let attempt = 0; ; attempt += 1) {
-      const outcome = await send(request.clone(), timeoutMs);
-      if ('error' in outcome && mayBeReceived(outcome.error)) lost = outcome;
+      const outcome = await send(request, timeoutMs);
+      if ('error' in outcome && (outcome.brokeOff || mayBeReceived(outcome.error))) lost = outcome;
       const reason = reasonToRetry(request.method, outcome);
       const waitMs = retryAfterMs(outcome) ?? FIRST_WAIT_MS * 2 ** attempt;
       if (reason === undefined || attempt >= retries || waitMs > longestWaitMs)
@@ -90,19 +95,24 @@ async function send(request: Request, timeoutMs: number): Promise<Outcome> {
     const timeout = AbortSignal.timeout(timeoutMs);
     const giveUp = () => attempt.abort(timeout.reason);
     timeout.addEventListener('abort', giveUp);
-    const response = await fetch(request, { signal: AbortSignal.any([request.signal, attempt.signal]) });
+    const response = await abortableFetch(request, attempt);
     if (response.headers.get('content-type')?.startsWith('text/event-stream'))
       timeout.removeEventListener('abort', giveUp);
-    return request.method === 'POST' ? await completed(response) : response;
+    return request.method === 'POST' ? await completed(response, attempt.signal) : response;
   } catch (error) {
     return { error };
   }
 }
 
-/** The response when all of its body has come. */
-async function completed(response: Response): Promise<Response> {
+/** The response when all of its body has come, or how it broke off. Rejects if it was given up. */
+async function completed(response: Response, signal: AbortSignal): Promise<Outcome> {
   const { body, status, statusText, headers } = response;
-  return new Response(body === null ? null : await response.arrayBuffer(), { status, statusText, headers });
+  try {
+    return new Response(body === null ? null : await response.arrayBuffer(), { status, statusText, headers });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { error, brokeOff: true };
+  }
 }
 
 /** Whether the gateway may have received, and carried out, a request that ended with this error. */
@@ -126,6 +136,7 @@ function reasonToRetry(method: string, outcome: Outcome): string | undefined {
     const isTemporary = TEMPORARY.includes(status) || (status === 409 && headers.has('retry-after'));
     return isTemporary ? `the gateway responded with ${status}` : undefined;
   }
+  if (outcome.brokeOff) return 'the response broke off';
   const code = codeOf(outcome.error);
   return method === 'DELETE' && mayBeReceived(outcome.error) ? undefined : code;
 }

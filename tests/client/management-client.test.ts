@@ -1,5 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { bodyOf, createManagementClient } from '../../src/client/management-client.ts';
 import { ManagementFault } from '../../src/client/management-fault.ts';
@@ -63,6 +65,23 @@ describe('the client of the management interface', () => {
       const { done, value } = await reader.read();
       if (done) throw new Error(`The stream has ended: ${received}`);
       received += value;
+    }
+    reading.abort();
+    await expect(reader.read()).rejects.toThrow('aborted');
+  });
+
+  it('ends a stream with its signal although garbage was collected meanwhile', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const client = createManagementClient({ url: managementUrl, token: ROOT_TOKEN });
+    const reading = new AbortController();
+    const call = client.GET('/tollgate/events', { parseAs: 'stream', signal: reading.signal });
+    const reader = (await bodyOf(call)).getReader();
+    await reader.read();
+    // A collection runs to its end only when nothing is on the stack.
+    for (let turns = 0; turns < 5; turns += 1) {
+      await new Promise(setImmediate);
+      collect();
     }
     reading.abort();
     await expect(reader.read()).rejects.toThrow('aborted');

@@ -32,7 +32,8 @@ export async function applyFile(session: Session, file: string, options: ApplyOp
     const call = client.POST('/tollgate/config/apply', {
       body: { ...body, ...(force && { force }), expectDigest },
     });
-    return notingLoss(session, inFile(bodyOf(call)));
+    const applied = inFile(bodyOf(call));
+    return makesSecrets(difference) ? notingLoss(session, applied) : applied;
   };
   if (secretFile === undefined) return showApplied(session, await perform());
   await withSecretFile(session, secretFile, async (keep) => {
@@ -41,6 +42,10 @@ export async function applyFile(session: Session, file: string, options: ApplyOp
     if (lines.length > 0) keep(lines.join(''));
     await showApplied(session, { ...applied, secrets: [] });
   });
+}
+
+function makesSecrets({ changes }: Difference): boolean {
+  return changes.some(({ action, type }) => action === 'create' && type !== 'plan');
 }
 
 /** For a dry run: rejects what the gateway would reject, as far as the difference shows it. */
