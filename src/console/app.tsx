@@ -3,7 +3,7 @@
 // Out: pages, and calls of the management interface with the token of the tab or the session of the browser.
 
 import { QueryClientProvider, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Suspense, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { Suspense, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { Route, Router, Switch, useLocation } from 'wouter';
 import { bodyOf } from '../client/management-client.ts';
 import { type Api, ApiContext } from './api/api-context.tsx';
@@ -83,15 +83,18 @@ interface WithWhoamiProps {
 
 function WithWhoami({ session, serial, gateway }: WithWhoamiProps) {
   const queries = useQueryClient();
+  /** Who this sign-in began with. */
+  const person = useRef<string | null>(undefined);
   const { data: whoami, error } = useQuery({
     queryKey: ['whoami'],
     queryFn: async ({ signal }) => {
       const found = await bodyOf(gateway.client.GET('/tollgate/whoami', { signal }));
       gateway.setScopes(found.scopes);
       const known = queries.getQueryData<Api['whoami']>(['whoami']);
+      if (known === undefined) person.current = found.subject;
       if (known !== undefined && known.sessionId !== found.sessionId) {
         // What the same person has typed stays; what they may do now is in `found`.
-        if (known.subject === found.subject) session.continueSession(serial);
+        if (person.current === found.subject) session.continueSession(serial);
         else session.replaceSession(serial);
       }
       return found;

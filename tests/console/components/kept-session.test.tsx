@@ -80,6 +80,17 @@ it('a secret that is shown once is not taken away by another person who signs in
   await screen.findByText('Bob Example');
 });
 
+it('the page is replaced for another person also if that person signs in twice', async () => {
+  await createToken();
+  const table = screen.getByText('No admin tokens yet');
+  person = BOB;
+  await askedOften('ses_2');
+  person = { ...BOB, sessionId: 'ses_4' };
+  await askedOften('ses_4');
+  await keep();
+  await waitFor(() => expect(table.isConnected).toBe(false));
+});
+
 it('a form stays when the same person signs in again, who may do what the new session may', async () => {
   person = { ...ALICE, sessionId: 'ses_3', scopes: ['tokens:write', 'keys:read'] };
   await waitFor(() => {
