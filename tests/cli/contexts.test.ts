@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Admin } from '../support/admin.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
 import { runInProcess } from './support/run-in-process.ts';
@@ -107,6 +108,15 @@ describe('tollgate login', () => {
       input: ROOT_TOKEN,
     });
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('"root"') });
+  });
+
+  it('asks nothing at a terminal whose input ended with the token', async () => {
+    const { id } = await new Admin(url).makeKey('asked about');
+    const endOfInput = '\u0004';
+    const ended = await runOnTerminal(['keys', 'delete', id, '--url', url, '--token-file', '-'], {
+      input: `${ROOT_TOKEN}\n${endOfInput}`,
+    });
+    expect(ended).toMatchObject({ code: 64, stdout: expect.stringContaining('--yes') });
   });
 });
 

@@ -28,7 +28,8 @@ export async function isConfirmed(
     return false;
   }
   if (yes) return true;
-  if (!terminal.stdin.isTTY)
+  // With `--token-file -` it has ended.
+  if (!terminal.stdin.isTTY || terminal.stdin.readableEnded)
     throw new CommandFault(
       'usage',
       `${consequence} There is no terminal to ask at: repeat the command with --yes.`,
