@@ -37,6 +37,17 @@ describe('failed credentials', () => {
     expect(responds('192.0.2.1', 1001)).toEqual([...unauthenticated(1000), ...slowedDown(1)]);
   });
 
+  it('of one request count together or not at all, and Retry-After says when there is room for them', () => {
+    responds('192.0.2.1', 700);
+    const req = requestFrom('192.0.2.1');
+    expect(failed.errorFor(req, FAILURE, 500)).toMatchObject({ code: 'too_many_requests', retryAfterS: 4 });
+    clock.advance(3999);
+    expect(failed.errorFor(req, FAILURE, 500).code).toBe('too_many_requests');
+    clock.advance(1);
+    expect(failed.errorFor(req, FAILURE, 500)).toBe(FAILURE);
+    expect(responds('192.0.2.1', 1)).toEqual(slowedDown(1));
+  });
+
   it('of one address do not count for another', () => {
     responds('192.0.2.1', 1002);
     expect(responds('192.0.2.2', 1)).toEqual(unauthenticated(1));

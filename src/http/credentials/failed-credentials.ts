@@ -22,12 +22,24 @@ interface Bucket {
 
 /** Failures that an address, or an IPv6 network of 64 bits, may have at once. */
 const BURST = 1000;
-/** Failures per second that it may have in the long run; at least 1, as `Retry-After` says one second. */
+/** Failures per second that it may have in the long run. */
 const PER_SECOND = 50;
 /** Clients remembered; the one that failed longest ago is forgotten first. */
 const MAX_CLIENTS = 10_000;
 /** The budget of an IPv6 network of 48 bits, as a multiple of the budget of a network of 64 bits. */
 const NETWORK_FACTOR = 8;
+
+class TooManyFailures extends TollgateError {
+  override readonly retryAfterS: number;
+
+  constructor(missing: number) {
+    super(
+      'too_many_requests',
+      'Too many requests with wrong credentials came from this address. Try again shortly.',
+    );
+    this.retryAfterS = Math.ceil(missing / PER_SECOND);
+  }
+}
 
 /**
  * Limits how often a client may fail to authenticate: beyond its budget the response is 429. A client is an IPv4 address or an
@@ -45,15 +57,19 @@ export class FailedCredentials {
     this.#sitesOf = sites ?? ((req) => sitesOf(clientAddress(req, trustedProxies)));
   }
 
-  /** Counts a failure. Returns the error for the response: `failure`, or `too_many_requests` beyond the budget. */
-  errorFor(req: IncomingMessage, failure: TollgateError): TollgateError {
+  /**
+   * Counts `count` failures of one request. Returns the error for the response: `failure`, or `too_many_requests` if the budget has not as
+   * many left, or as a whole; then none is counted.
+   */
+  errorFor(req: IncomingMessage, failure: TollgateError, count = 1): TollgateError {
     const { site, network } = this.#sitesOf(req);
-    const isWithin = this.#take(site, 1) && (network === undefined || this.#take(network, NETWORK_FACTOR));
-    if (isWithin) return failure;
-    return new TollgateError(
-      'too_many_requests',
-      'Too many requests with wrong credentials came from this address. Try again shortly.',
-    );
+    const needed = Math.min(count, BURST);
+    const buckets = [this.#refilled(site, 1)];
+    if (network !== undefined) buckets.push(this.#refilled(network, NETWORK_FACTOR));
+    const missing = needed - Math.min(...buckets.map(({ left }) => left));
+    if (missing > 0) return new TooManyFailures(missing);
+    for (const bucket of buckets) bucket.left -= needed;
+    return failure;
   }
 
   /** Identifies the client for fair queues: IPv4 address or /64 network, or the /48 network once that has used up its budget. */
@@ -61,13 +77,6 @@ export class FailedCredentials {
     const { site, network } = this.#sitesOf(req);
     if (network === undefined || !this.#buckets.has(network)) return site;
     return this.#refilled(network, NETWORK_FACTOR).left < 1 ? network : site;
-  }
-
-  #take(client: string, factor: number): boolean {
-    const bucket = this.#refilled(client, factor);
-    if (bucket.left < 1) return false;
-    bucket.left -= 1;
-    return true;
   }
 
   #refilled(client: string, factor: number): Bucket {

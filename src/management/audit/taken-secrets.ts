@@ -27,14 +27,10 @@ export function noteTakenSecrets(
     const change = changeOf(req, res);
     const secrets = endpoint.givenSecrets(req.body);
     const taken = await imports.countOutOfSight(secrets, change.onlyTags);
-    if (taken > 0) {
-      const target = { type: 'operation', id: endpoint.operationId, name: null, tags: [] } as const;
-      await audit.record({ action: 'key.find', target, changes: {}, outcome: 'secret_taken' }, change);
-    }
-    for (let counted = 0; counted < taken; counted += 1) {
-      const error = failedCredentials?.errorFor(req, new SecretTaken());
-      if (error?.code === 'too_many_requests') throw error;
-    }
-    next();
+    if (taken === 0) return next();
+    const target = { type: 'operation', id: endpoint.operationId, name: null, tags: [] } as const;
+    await audit.record({ action: 'key.find', target, changes: {}, outcome: 'secret_taken' }, change);
+    const error = failedCredentials?.errorFor(req, new SecretTaken(), taken);
+    next(error?.code === 'too_many_requests' ? error : undefined);
   };
 }
