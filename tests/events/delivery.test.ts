@@ -518,6 +518,27 @@ describe('a delivery', () => {
       expect(receiver.ids).toHaveLength(22);
     });
 
+    it('is made at once again, also if its next attempt was due during the pause', async () => {
+      const made = await webhook();
+      await makeKey();
+      receiver.respond = () => ({ status: 500 });
+      const by = deliverer();
+      await deliver(by);
+      const [failed] = receiver.ids;
+      await makeKey();
+      receiver.respond = () => ({ status, headers: { 'retry-after': String(PAUSE_S) } });
+      await deliver(by);
+      expect(receiver.ids).toHaveLength(2);
+      receiver.respond = succeed;
+      clock.advance((PAUSE_S / 2) * 1000);
+      await deliver(by);
+      expect(receiver.ids).toHaveLength(2);
+      const again = { webhookId: made.webhook.id, deliveryId: failed ?? '' };
+      await service.resend(again, ROOT, change());
+      await deliver(by);
+      expect(receiver.ids[2]).toBe(failed);
+    });
+
     it('is made once the webhook is changed', async () => {
       const { made, by } = await paused();
       const begun = receiver.received.length;

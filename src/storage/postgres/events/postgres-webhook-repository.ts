@@ -167,8 +167,10 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
         .updateTable('webhook_deliveries')
         .set({ status: 'pending', next_attempt_at: beforeOthers(delivery, change), ended_at: null, tries: 0 })
         .where('id', '=', delivery.id)
-        // One that is due is sent already, and its attempt may be under way.
-        .where(({ eb, or }) => or([eb('status', '!=', 'pending'), eb('next_attempt_at', '>', at)]))
+        // One that is due for the first time is sent already, and its attempt may be under way. One that has failed may wait for its endpoint.
+        .where(({ eb, or }) =>
+          or([eb('status', '!=', 'pending'), eb('next_attempt_at', '>', at), eb('tries', '>', 0)]),
+        )
         .executeTakeFirst();
       if (numUpdatedRows === 0n) return false;
       const changes = { deliveryId: { from: null, to: delivery.id } };
