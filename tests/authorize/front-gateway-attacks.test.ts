@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
@@ -293,4 +296,24 @@ describe.each(GATEWAY_KINDS.filter((kind) => kind !== 'Caddy'))('behind %s that 
     }
     expect(backend.received).toEqual([]);
   });
+});
+
+describe('behind nginx that fails open', () => {
+  it.each([502, 503, 504])(
+    'a request reaches the backend while a balancer in between says %i',
+    async (status) => {
+      const balancer = createServer((_req, res) => res.writeHead(status).end()).listen(0, '127.0.0.1');
+      await once(balancer, 'listening');
+      const { port: tollgatePort } = balancer.address() as AddressInfo;
+      const front = await startFrontGateway('nginx', {
+        ...{ tollgatePort, backendPort: backend.port, failsOpen: true },
+      });
+      backend.received.length = 0;
+      const response = await ask(`http://127.0.0.1:${front.port}`, '/v1/orders');
+      expect([response.status, backend.received.length]).toEqual([200, 1]);
+      await front.stop();
+      balancer.close();
+      balancer.closeAllConnections();
+    },
+  );
 });
