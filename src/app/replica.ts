@@ -9,7 +9,7 @@ import { RequestIds } from '../http/request-id.ts';
 import { KeyCache, type KeyCacheOptions } from '../keys/cache/key-cache.ts';
 import { SecretRedactor } from '../keys/secrets/secret-redactor.ts';
 import { KEY_REQUESTS } from '../observability/key-metrics.ts';
-import { createMetrics, EVENT_LOOP_DELAY, scrapeObjects, scrapeText } from '../observability/metrics.ts';
+import { createMetrics, scrapeObjects, scrapeText } from '../observability/metrics.ts';
 import type { Readiness } from '../observability/readiness.ts';
 import type { SnapshotUse, WorkerSnapshot } from '../observability/worker-metrics.ts';
 import type { PathCase } from '../paths/path-readings.ts';
@@ -266,8 +266,10 @@ function scrapes({
   return {
     metrics: async () => ({ contentType: registry.contentType, text: await scrapeText(registry) }),
     snapshot: async (use) => {
-      const without = use === 'scrape' ? [KEY_REQUESTS] : [KEY_REQUESTS, EVENT_LOOP_DELAY];
-      const metrics = await scrapeObjects(registry, without);
+      const metrics = await scrapeObjects(
+        registry,
+        ({ name, type }) => name !== KEY_REQUESTS && (use === 'scrape' || type !== 'gauge'),
+      );
       return { metrics, keys: observers.takeKeyCounts() };
     },
   };

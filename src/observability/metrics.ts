@@ -64,22 +64,24 @@ export async function scrapeText(registry: Registry): Promise<string> {
   return `${parts.join('\n\n')}\n`;
 }
 
-/** All metrics but those named in `without` as objects, in turns as well. */
+/** The metrics that `isWanted` as objects, in turns as well. The others are not read: some begin again each time. */
 export async function scrapeObjects(
   registry: Registry,
-  without: readonly string[] = [],
+  isWanted: (metric: Scrapable) => boolean,
 ): Promise<MetricObjectWithValues<MetricValue<string>>[]> {
   const metrics: MetricObjectWithValues<MetricValue<string>>[] = [];
   for await (const name of namesInTurns(registry)) {
-    const metric = without.includes(name) ? undefined : registry.getSingleMetric(name);
-    if (metric !== undefined) metrics.push(await metric.get());
+    const metric = registry.getSingleMetric(name);
+    // prom-client's type declarations lack the type.
+    if (metric !== undefined && isWanted(metric as unknown as Scrapable)) metrics.push(await metric.get());
   }
   return metrics;
 }
 
-/** The part of prom-client's metrics that its registry uses. */
+/** The part of prom-client's metrics that its registry and this file use. */
 interface Scrapable {
   readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'histogram' | 'summary';
   get(): Promise<unknown>;
 }
 
@@ -91,6 +93,7 @@ export function registerReading(registry: Registry, reading: Reading): void {
 function scrapeReading({ name, help, type, ofWorkers = 'sum', read }: Reading): Scrapable {
   return {
     name,
+    type,
     get: () => {
       const value = read();
       const values =
@@ -105,6 +108,7 @@ function scrapeReading({ name, help, type, ofWorkers = 'sum', read }: Reading): 
 function scrapeBuckets({ name, help, boundsSeconds, read }: BucketReading): Scrapable {
   return {
     name,
+    type: 'histogram',
     get: () => {
       const { counts, sumSeconds } = read();
       let seen = 0;
@@ -127,8 +131,6 @@ function scrapeBuckets({ name, help, boundsSeconds, read }: BucketReading): Scra
   };
 }
 
-/** The metric that begins again each time it is read. */
-export const EVENT_LOOP_DELAY = 'tollgate_event_loop_delay_seconds';
 /** How often the event loop is watched. Milliseconds. */
 const RESOLUTION_MS = 10;
 
@@ -137,7 +139,7 @@ function eventLoopDelay(): Reading {
   const intervals = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   intervals.enable();
   return {
-    name: EVENT_LOOP_DELAY,
+    name: 'tollgate_event_loop_delay_seconds',
     help: 'Seconds by which the event loop of a process was late since the last scrape: median, 99th percentile and maximum.',
     type: 'gauge',
     ofWorkers: 'max',

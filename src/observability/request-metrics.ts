@@ -175,6 +175,7 @@ type Labels<L extends string> = Readonly<Record<L, readonly string[]>>;
  */
 export class ArrayCounter<L extends string> {
   readonly name: string;
+  readonly type = 'counter';
   readonly #help: string;
   readonly #labels: Labels<L>;
   /** The number of values of each label. */
@@ -202,7 +203,7 @@ export class ArrayCounter<L extends string> {
       const value = this.#counts[index] ?? 0;
       if (value > 0) values.push({ labels: this.#labelsAt(index, names), value });
     }
-    return Promise.resolve({ name: this.name, help: this.#help, type: 'counter', values, aggregator: 'sum' });
+    return Promise.resolve({ name: this.name, help: this.#help, type: this.type, values, aggregator: 'sum' });
   }
 
   #index(positions: readonly number[]): number {
@@ -239,6 +240,7 @@ interface HistogramOptions {
  */
 class OutcomeHistogram {
   readonly name: string;
+  readonly type = 'histogram';
   readonly #help: string;
   readonly #bounds: readonly number[];
   readonly #counts: Float64Array;
@@ -267,7 +269,7 @@ class OutcomeHistogram {
     return Promise.resolve({
       name: this.name,
       help: this.#help,
-      type: 'histogram',
+      type: this.type,
       values,
       aggregator: 'sum',
     });
