@@ -46,7 +46,7 @@ describe.each([
 
   /** Five entries in a new log, one a day. */
   beforeEach(async () => {
-    // As docs/runbook.md says.
+    // As the runbook starts a new log.
     await change(sql`TRUNCATE audit_log, audit_log_keys`);
     await change(sql`
       UPDATE audit_log_ends SET last_sequence = 0, pruned_sequence = 0, last_mac = '', pruned_mac = '',
