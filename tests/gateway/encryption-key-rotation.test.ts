@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
@@ -21,13 +22,21 @@ afterAll(() => fleet?.stop());
 
 async function rotate(
   encryptionKeys: string,
+  databaseUrl = fleet.databaseUrl,
 ): Promise<{ readonly code: number | null; readonly output: string }> {
   const { child, output } = spawnNode(ROTATE, {
-    DATABASE_URL: fleet.databaseUrl,
+    DATABASE_URL: databaseUrl,
     ENCRYPTION_KEY: encryptionKeys,
   });
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, output: output() };
+}
+
+/** What the runbook says that the command writes when it finds nothing to do. */
+async function documentedOutput(): Promise<readonly string[]> {
+  const [step = ''] =
+    /^4\. Run it once more\.[\s\S]*?^5\./m.exec(await readFile('docs/runbook.md', 'utf8')) ?? [];
+  return [...step.matchAll(/`(".*?)`/g)].map(([, text = '']) => text);
 }
 
 describe('rotating the encryption key', () => {
@@ -63,6 +72,29 @@ describe('rotating the encryption key', () => {
       expect((await rotate(`${NEW_KEY},${ENCRYPTION_KEY}`)).output).toContain('"rotated":0,"current":2');
     } finally {
       await both.stop();
+    }
+  });
+
+  it('makes up for a replica that still sealed with the old key, and says when none did', async () => {
+    const late = await startInProcessFleet(1, { ENCRYPTION_KEY: `${ENCRYPTION_KEY},${NEW_KEY}` });
+    const rotateLate = () => rotate(`${NEW_KEY},${ENCRYPTION_KEY}`, late.databaseUrl);
+    try {
+      const first = await late.admin.makeKey('made before');
+      await rotateLate();
+      const second = await late.admin.makeKey('made by a replica that ends');
+      expect((await rotateLate()).output).toContain('"rotated":1,"current":1');
+      const { output } = await rotateLate();
+      const said = await documentedOutput();
+      expect(said).toHaveLength(3);
+      for (const part of said) expect(output).toContain(part);
+
+      const gateway = await startInProcess({ ...late.environment, ENCRYPTION_KEY: NEW_KEY });
+      for (const { secret } of [first, second]) expect(await statusOf(gateway.url, secret)).toBe(200);
+      const { body } = await new Admin(gateway.url).call('GET', '/tollgate/audit-log/verify');
+      expect(body).toMatchObject({ valid: true, count: 2 });
+      await gateway.stop();
+    } finally {
+      await late.stop();
     }
   });
 
