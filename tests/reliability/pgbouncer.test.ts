@@ -27,6 +27,8 @@ let postgres: PostgresServer;
 let backend: TestBackend;
 let bouncer: ChildProcess;
 let directory: string;
+/** PgBouncer's address, of the database `postgres`. */
+let pooledUrl: string;
 let environment: Readonly<Record<string, string>>;
 let gateway: GatewayProcess;
 let other: GatewayProcess;
@@ -37,6 +39,29 @@ async function documentedSettings(): Promise<string> {
   const [, settings] = /^```ini\n(\[pgbouncer\]\n[\s\S]*?)^```$/m.exec(runbook) ?? [];
   if (settings === undefined) throw new Error('the runbook has no settings for PgBouncer');
   return settings;
+}
+
+/** Runs a statement in a new session: on a server, or on PgBouncer's console where it is PgBouncer's database `pgbouncer`. */
+async function execute(address: string, database: string, statement: string): Promise<void> {
+  const url = new URL(address);
+  url.pathname = `/${database}`;
+  const client = new Client({ connectionString: url.href });
+  await client.connect();
+  await client.query(statement).finally(() => client.end());
+}
+
+/** Does to each of PgBouncer's sessions what pg_dump does to its own. Transactions that are open together are in different sessions. */
+async function emptySearchPaths(): Promise<void> {
+  const clients = Array.from({ length: SESSIONS }, () => new Client({ connectionString: pooledUrl }));
+  for (const client of clients) {
+    await client.connect();
+    await client.query('BEGIN');
+    await client.query("SELECT set_config('search_path', '', false)");
+  }
+  for (const client of clients) {
+    await client.query('COMMIT');
+    await client.end();
+  }
 }
 
 beforeAll(async () => {
@@ -50,7 +75,7 @@ beforeAll(async () => {
   await writeFile(join(directory, 'users.txt'), `"${username}" "${password}"\n`);
   await writeFile(
     file,
-    `[databases]\n* = host=127.0.0.1 port=${port}\n${await documentedSettings()}\nlisten_addr = 127.0.0.1\nlisten_port = ${bouncerPort}\nunix_socket_dir =\nauth_type = plain\nauth_file = ${directory}/users.txt\nserver_login_retry = 1\ndefault_pool_size = ${SESSIONS}\n`,
+    `[databases]\n* = host=127.0.0.1 port=${port}\n${await documentedSettings()}\nlisten_addr = 127.0.0.1\nlisten_port = ${bouncerPort}\nunix_socket_dir =\nauth_type = plain\nauth_file = ${directory}/users.txt\nadmin_users = ${username}\nserver_login_retry = 1\ndefault_pool_size = ${SESSIONS}\n`,
   );
   await chmod(directory, 0o755);
   // It refuses to run as root.
@@ -58,7 +83,8 @@ beforeAll(async () => {
   bouncer = spawn(program, [file], { stdio: 'ignore', ...asUser });
   const url = new URL(postgres.url);
   url.port = String(bouncerPort);
-  environment = gatewaySettings(backend.url, url.href, testRedisUrl());
+  pooledUrl = url.href;
+  environment = gatewaySettings(backend.url, pooledUrl, testRedisUrl());
   // Both migrate.
   [gateway, other] = await Promise.all([startGateway(environment), startGateway(environment)]);
 }, 300_000);
@@ -184,6 +210,31 @@ describe('a gateway behind PgBouncer in transaction mode', () => {
     await postgres.resume();
     await until(async () => (await statusOf(gateway.url, unseen)) === 200);
     await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok');
+  });
+
+  it('serves again after RECONNECT, if a dump has emptied the search_path of its sessions', async () => {
+    const { secret } = await new Admin(gateway.url).makeKey('not seen before the dump');
+    await emptySearchPaths();
+    const plans = async () => (await new Admin(gateway.url).call('GET', '/rate-limit')).status;
+    expect(await plans()).toBe(503);
+    expect(await statusOf(gateway.url, secret)).toBe(503);
+    expect((await readyz(gateway.opsUrl)).components.postgres).toBe('ok');
+    await execute(pooledUrl, 'pgbouncer', 'RECONNECT');
+    await until(async () => (await statusOf(gateway.url, secret)) === 200);
+    expect(await plans()).toBe(200);
+  });
+
+  it('keeps sessions of a database open, which can be renamed after PAUSE', async () => {
+    await execute(postgres.url, 'postgres', 'CREATE DATABASE restored');
+    await execute(pooledUrl, 'restored', 'SELECT 1');
+    const rename = () =>
+      execute(postgres.url, 'postgres', 'ALTER DATABASE restored RENAME TO restored_before');
+    await expect(rename()).rejects.toMatchObject({ code: '55006' });
+    await execute(pooledUrl, 'pgbouncer', 'PAUSE restored');
+    await rename();
+    await execute(postgres.url, 'postgres', 'CREATE DATABASE restored');
+    await execute(pooledUrl, 'pgbouncer', 'RESUME restored');
+    await execute(pooledUrl, 'restored', 'SELECT 1');
   });
 
   it('rotates the encryption key, and the audit log stays whole', async () => {
