@@ -38,7 +38,7 @@ export interface ProviderOptions {
   readonly claim: string;
   readonly clock: Clock;
   /** Of a request. 5000 by default. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
 }
 
 /** The secrets of one attempt to sign in. */

@@ -26,10 +26,7 @@ export function wireSignIn(
   const { clock, random, log } = platform;
   const { oidcClientSecret: clientSecret, oidcScopes: scopes, oidcScopesClaim: claim } = settings;
   const { oidcSessionHours, oidcAudience: audience } = settings;
-  const provider = new IdentityProvider({
-    ...{ issuer, clientId, clientSecret, scopes, claim, clock },
-    ...(timeoutMs !== undefined && { timeoutMs }),
-  });
+  const provider = new IdentityProvider({ issuer, clientId, clientSecret, scopes, claim, clock, timeoutMs });
   const sessions = new Sessions({
     ...{ store: records.sessions, provider, vault, claim, map, clock, random, log },
     sessionMs: oidcSessionHours * HOUR_MS,
