@@ -64,11 +64,12 @@ export class FailedCredentials {
   errorFor(req: IncomingMessage, failure: TollgateError, count = 1): TollgateError {
     const { site, network } = this.#sitesOf(req);
     const needed = Math.min(count, BURST);
-    const buckets = [this.#refilled(site, 1)];
-    if (network !== undefined) buckets.push(this.#refilled(network, NETWORK_FACTOR));
-    const missing = needed - Math.min(...buckets.map(({ left }) => left));
+    const ofSite = this.#refilled(site, 1);
+    const ofNetwork = network === undefined ? undefined : this.#refilled(network, NETWORK_FACTOR);
+    const missing = needed - Math.min(ofSite.left, ofNetwork?.left ?? needed);
     if (missing > 0) return new TooManyFailures(missing);
-    for (const bucket of buckets) bucket.left -= needed;
+    ofSite.left -= needed;
+    if (ofNetwork !== undefined) ofNetwork.left -= needed;
     return failure;
   }
 
