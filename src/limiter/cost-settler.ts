@@ -1,3 +1,4 @@
+import { NotCounted } from './not-counted.ts';
 import type { CountedDecision, LimitSubject } from './rate-limiter.ts';
 import type { ThresholdWatch } from './threshold-watch.ts';
 import type { CostDifference, SettledWindows, WindowCounters } from './window-counters.ts';
@@ -11,23 +12,28 @@ export interface SettlementCounts {
   /** The response had no valid cost: the reserve stands. */
   readonly malformed: number;
   /**
-   * The store did not respond: the difference may or may not have been counted, and is not sent again. Or the store did not decide the
-   * request, and does not get the difference: only the replica counts it.
+   * The store may lack the difference, which is not sent again: only the replica counts it. The store did not respond, may have counted
+   * the request without a response, or has a reserve that is not given back any more.
    */
   readonly failed: number;
 }
 
 /**
- * Settles the cost of a request that was allowed while the store was unavailable. Returns whether the difference is counted with the
- * request, or its windows have ended.
+ * Settles a cost without the store, which was unavailable when the request was decided, or is now. `isCertain`: the store certainly has not
+ * counted the difference; undefined if the request was decided without it. Returns whether the store gets the difference afterwards, or its
+ * windows have ended.
  */
-export type SettleAlone = (decision: CountedDecision, difference: CostDifference) => boolean;
+export type SettleAlone = (
+  decision: CountedDecision,
+  difference: CostDifference,
+  isCertain?: boolean,
+) => boolean;
 
 /** What some gateways have. */
 interface SettlerOptions {
   /** Undefined: no threshold is watched. */
   readonly thresholds?: ThresholdWatch | undefined;
-  /** Undefined: no decision is degraded. */
+  /** Undefined: the counters are in this process. */
   readonly settleAlone?: SettleAlone | undefined;
 }
 
@@ -88,18 +94,18 @@ export class CostSettler {
 
   async #settle(decision: CountedDecision, difference: CostDifference): Promise<void> {
     const isNothing = difference.units === 0 || difference.windows.length === 0;
-    try {
-      const isSettled = isNothing || (await this.#add(decision, difference));
-      this.#counts[isSettled ? 'settled' : 'failed'] += 1;
-    } catch {
-      this.#counts.failed += 1;
-    }
+    const isSettled = isNothing || (await this.#add(decision, difference));
+    this.#counts[isSettled ? 'settled' : 'failed'] += 1;
   }
 
   async #add(decision: CountedDecision, difference: CostDifference): Promise<boolean> {
     if (decision.degraded) return this.#settleAlone?.(decision, difference) ?? false;
-    this.#watch(difference, await this.#counters.settle(difference));
-    return true;
+    try {
+      this.#watch(difference, await this.#counters.settle(difference));
+      return true;
+    } catch (error) {
+      return this.#settleAlone?.(decision, difference, error instanceof NotCounted) ?? false;
+    }
   }
 
   #watch({ keyId, customerId, windows, units }: CostDifference, { used, nowMs }: SettledWindows): void {

@@ -79,8 +79,9 @@ describe('costs that the backend reports while Redis is away', () => {
   beforeAll(async () => {
     server = await startRedisServer();
     relay = await TcpRelay.start(server.port);
-    alone = await startFleet(1, { REDIS_URL: relay.urlOf(server.url) }, (_req, res) => {
-      res.writeHead(200, { 'Tollgate-Cost': COST }).end('ok');
+    alone = await startFleet(1, { REDIS_URL: relay.urlOf(server.url) }, (req, res) => {
+      if (req.url === '/held') held.add(res.once('close', () => held.delete(res)));
+      else res.writeHead(200, { 'Tollgate-Cost': COST }).end('ok');
     });
     const plan = { rateLimitId: 'chat', description: '', limit: LIMIT, period: 'day' };
     const costs = [{ path: '/**', cost: 'response' }];
@@ -92,6 +93,25 @@ describe('costs that the backend reports while Redis is away', () => {
     await server?.stop();
   });
 
+  it('are all in Redis afterwards if it had decided the requests before', async () => {
+    const { id, secret } = await alone.admin.makeKey('before', 'chat');
+    const [replica] = alone.replicas;
+    if (replica === undefined) throw new Error('no replica');
+    const statuses = Array.from({ length: IN_FLIGHT }, () => statusOf(`${replica.url}/held`, secret));
+    await until(() => held.size === IN_FLIGHT);
+    relay.reject();
+    await until(async () => (await readyz(replica.opsUrl)).components.redis !== 'ok');
+    respondToAll();
+    expect(await Promise.all(statuses)).toEqual(Array.from({ length: IN_FLIGHT }, () => 200));
+    const settled = () => metric(replica.opsUrl, 'tollgate_reported_costs_total', 'result="settled"');
+    await until(async () => (await settled()) === IN_FLIGHT);
+    relay.pass(server.port);
+    await until(async () => {
+      const { status, body } = await alone.admin.call('GET', `/consumer-api-key/${id}/limits`);
+      return status === 200 && body.limits[0].used === IN_FLIGHT * COST;
+    });
+  });
+
   it('use up the share of the replica, and are all in Redis afterwards', async () => {
     const { id, secret } = await alone.admin.makeKey('alone', 'chat');
     const [replica] = alone.replicas;
@@ -99,6 +119,8 @@ describe('costs that the backend reports while Redis is away', () => {
     relay.reject();
     // A decision that is sent and lost may be counted by Redis: its difference is not.
     await until(async () => (await readyz(replica.opsUrl)).components.redis !== 'ok');
+    const settled = () => metric(replica.opsUrl, 'tollgate_reported_costs_total', 'result="settled"');
+    const before = await settled();
     let allowed = 0;
     const ask = async (): Promise<number> => {
       const status = await statusOf(`${replica.url}/chat`, secret);
@@ -109,8 +131,7 @@ describe('costs that the backend reports while Redis is away', () => {
     // A request may be decided before the one before it is settled, but not a hundred of them.
     expect(allowed).toBeGreaterThanOrEqual(LIMIT / COST);
     expect(allowed).toBeLessThan(LIMIT / COST + 100);
-    const settled = () => metric(replica.opsUrl, 'tollgate_reported_costs_total', 'result="settled"');
-    await until(async () => (await settled()) === allowed);
+    await until(async () => (await settled()) === before + allowed);
     relay.pass(server.port);
     await until(async () => {
       // A trial of the circuit. The first one that reaches Redis may find room there.
@@ -118,6 +139,6 @@ describe('costs that the backend reports while Redis is away', () => {
       const { body } = await alone.admin.call('GET', `/consumer-api-key/${id}/limits`);
       return body.limits[0].used === allowed * COST;
     });
-    expect(await settled()).toBe(allowed);
+    expect(await settled()).toBe(before + allowed);
   });
 });

@@ -24,7 +24,7 @@ export interface RestorableCounters {
   restore(uncounted: UncountedUnits, operationId: string): Promise<void>;
 }
 
-/** Most windows remembered. Units of further windows are not given back. */
+/** Most windows remembered, each with those that overlap it. Units of further windows are not given back. */
 const MAX_WINDOWS = 10_000;
 /** Windows given back together. */
 const CHUNK_SIZE = 200;
@@ -34,6 +34,7 @@ const RETRY_MS = 500;
 const UNCERTAIN_FOR_MS = 300_000;
 
 interface Uncounted extends UncountedUnits {
+  /** By the shared clock. Milliseconds since 1970. */
   readonly resetAtMs: number;
   /** Changed in place, because `note` runs for each request of an outage. */
   units: number;
@@ -64,7 +65,11 @@ export interface CountRestorerOptions {
  */
 export class CountRestorer {
   readonly #options: CountRestorerOptions;
-  #uncounted = new Map<string, Uncounted>();
+  /**
+   * By name. A window opened here and one that the store opened later under the same name overlap, when the store was back for too short to
+   * get the units of the first.
+   */
+  #uncounted = new Map<string, Uncounted[]>();
   /** Units that may have been added already. */
   #uncertain: Sent[] = [];
   /** Units that are being given back, by the name of their window. */
@@ -91,60 +96,52 @@ export class CountRestorer {
   unitsOf({ keyId, customerId: whose }: LimitSubject, limit: Limit, nowMs: number): number {
     if (this.#uncounted.size === 0 && this.#sending.size === 0) return 0;
     const name = nameOf({ keyId, limit, customerId: limit.per === 'customer' ? whose : '' });
-    const noted = this.#uncounted.get(name);
-    const waiting = noted !== undefined && noted.resetAtMs > nowMs ? noted.units : 0;
-    return waiting + (this.#sending.get(name) ?? 0);
+    let units = this.#sending.get(name) ?? 0;
+    for (const noted of this.#uncounted.get(name) ?? []) if (noted.resetAtMs > nowMs) units += noted.units;
+    return units;
   }
 
   /** Notes the cost of an allowed request for each local window that counted it. */
-  note(subject: LimitSubject, { windows }: CountedDecision): void {
+  note(subject: LimitSubject, { windows, nowMs }: CountedDecision): void {
     if (subject.cost === 0) return;
-    for (const window of windows) if (!window.isExceeded) this.#noteOne(subject, window);
+    for (const window of windows)
+      if (!window.isExceeded) this.#add(uncountedOf(subject, window, subject.cost), nowMs);
   }
 
   /**
    * Adds the difference to what was noted for a request. One below 0 only reduces units that wait: what is being given back, or was, is not
    * subtracted again. Returns whether all of it is noted.
    */
-  settle({ keyId, customerId: whose, windows, units }: CostDifference): boolean {
-    const areNoted = windows.map(({ limit, resetAtMs }) => {
-      const customerId = limit.per === 'customer' ? whose : '';
-      const difference = { keyId, limit, customerId, resetAtMs, units };
-      return units > 0 ? this.#add(difference) : this.#reduce(difference);
+  settle(difference: CostDifference, nowMs: number): boolean {
+    const { windows, units } = difference;
+    const areNoted = windows.map((window) => {
+      const uncounted = uncountedOf(difference, window, units);
+      return units > 0 ? this.#add(uncounted, nowMs) : this.#reduce(uncounted);
     });
     return areNoted.every(Boolean);
   }
 
-  #reduce(difference: Uncounted): boolean {
-    const name = nameOf(difference);
-    const noted = this.#uncounted.get(name);
-    if (noted?.resetAtMs !== difference.resetAtMs) return false;
-    const left = noted.units + difference.units;
-    if (left > 0) noted.units = left;
-    else this.#uncounted.delete(name);
+  #reduce({ resetAtMs, units, ...window }: Uncounted): boolean {
+    const overlapping = this.#uncounted.get(nameOf(window)) ?? [];
+    const noted = overlapping.find((one) => one.resetAtMs === resetAtMs);
+    if (noted === undefined) return false;
+    const left = noted.units + units;
+    noted.units = Math.max(left, 0);
     return left >= 0;
   }
 
-  #noteOne({ keyId, customerId: whose, cost }: LimitSubject, { limit, resetAtMs }: DecidedWindow): void {
-    const customerId = limit.per === 'customer' ? whose : '';
-    this.#add({ keyId, limit, customerId, resetAtMs, units: cost });
-  }
-
   /** Returns whether it is noted. */
-  #add(added: Uncounted): boolean {
-    const { resetAtMs, units } = added;
+  #add(added: Uncounted, nowMs: number): boolean {
     const name = nameOf(added);
-    const noted = this.#uncounted.get(name);
-    if (noted?.resetAtMs === resetAtMs) {
-      noted.units += units;
-    } else if (noted !== undefined && noted.resetAtMs > resetAtMs) {
-      // Units of an older window that could not be given back: those of the newer window hold longer.
-      return false;
-    } else if (noted !== undefined || this.size < MAX_WINDOWS) {
-      this.#uncounted.set(name, added);
-    } else {
-      return false;
+    const overlapping = this.#uncounted.get(name);
+    const noted = overlapping?.find(({ resetAtMs }) => resetAtMs === added.resetAtMs);
+    if (noted !== undefined) {
+      noted.units += added.units;
+      return true;
     }
+    if (overlapping === undefined && this.size >= MAX_WINDOWS) return false;
+    const open = overlapping?.filter(({ resetAtMs }) => resetAtMs > nowMs) ?? [];
+    this.#uncounted.set(name, [...open, added]);
     return true;
   }
 
@@ -168,7 +165,9 @@ export class CountRestorer {
     this.#retry = undefined;
     await this.giveBack(nowMs);
     clearTimeout(this.#retry);
-    const left = [...this.#uncounted.values(), ...this.#uncertain.map(({ uncounted }) => uncounted)];
+    const left = [...this.#uncounted.values()]
+      .flat()
+      .concat(this.#uncertain.map(({ uncounted }) => uncounted));
     return left.reduce((sum, { units }) => sum + units, 0);
   }
 
@@ -182,7 +181,7 @@ export class CountRestorer {
       const chunk = sent.slice(start, start + CHUNK_SIZE);
       const areAdded = await Promise.all(chunk.map((one) => this.#restore(one, nowMs)));
       if (areAdded.every(Boolean)) continue;
-      for (const one of sent.slice(start + CHUNK_SIZE)) this.#keep(one);
+      for (const one of sent.slice(start + CHUNK_SIZE)) this.#keep(one, nowMs);
       return;
     }
   }
@@ -190,14 +189,16 @@ export class CountRestorer {
   /** Takes all units, and returns those that can still be given back. */
   #takeOpen(nowMs: number): readonly Sent[] {
     const uncertain = this.#uncertain.filter(({ uncertainUntilMs = 0 }) => uncertainUntilMs > nowMs);
-    const certain = [...this.#uncounted.values()].map((uncounted) => ({
+    const certain = [...this.#uncounted.values()].flat().map((uncounted) => ({
       uncounted,
       operationId: `uncounted-${this.#options.random.bytes(16).toString('base64url')}`,
       uncertainUntilMs: undefined,
     }));
     this.#uncertain = [];
     this.#uncounted = new Map();
-    return [...uncertain, ...certain].filter(({ uncounted }) => uncounted.resetAtMs > nowMs);
+    return [...uncertain, ...certain].filter(
+      ({ uncounted: { resetAtMs, units } }) => resetAtMs > nowMs && units > 0,
+    );
   }
 
   /** Resolves with false if the units are not known to be added, and keeps them. */
@@ -209,13 +210,13 @@ export class CountRestorer {
       return true;
     } catch (error) {
       const isUncertain = sent.uncertainUntilMs === undefined && !(error instanceof NotCounted);
-      this.#keep(isUncertain ? { ...sent, uncertainUntilMs: nowMs + UNCERTAIN_FOR_MS } : sent);
+      this.#keep(isUncertain ? { ...sent, uncertainUntilMs: nowMs + UNCERTAIN_FOR_MS } : sent, nowMs);
       return false;
     }
   }
 
-  #keep(sent: Sent): void {
-    if (sent.uncertainUntilMs === undefined) this.#add(sent.uncounted);
+  #keep(sent: Sent, nowMs: number): void {
+    if (sent.uncertainUntilMs === undefined) this.#add(sent.uncounted, nowMs);
     else this.#uncertain.push(sent);
   }
 
@@ -228,6 +229,14 @@ export class CountRestorer {
       void this.giveBack(nowMs + clock.monotonicMs() - failedAt);
     }, RETRY_MS).unref();
   }
+}
+
+function uncountedOf(
+  { keyId, customerId: whose }: Pick<LimitSubject, 'keyId' | 'customerId'>,
+  { limit, resetAtMs }: DecidedWindow,
+  units: number,
+): Uncounted {
+  return { keyId, limit, customerId: limit.per === 'customer' ? whose : '', resetAtMs, units };
 }
 
 function nameOf({ keyId, limit, customerId }: Omit<UncountedUnits, 'units'>): string {

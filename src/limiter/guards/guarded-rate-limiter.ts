@@ -32,8 +32,8 @@ export interface FailureModeOptions {
   readonly liveReplicas: () => number;
   /** Called for each request that was allowed locally and is certainly not in the shared counters. */
   readonly onUncounted?: (subject: LimitSubject, decision: CountedDecision) => void;
-  /** Called with the difference when the cost of such a request is known. Returns whether it will be counted; false where it is missing. */
-  readonly onSettled?: (difference: CostDifference) => boolean;
+  /** Called with a difference that is certainly not there either. Returns whether it will be; false where this is missing. */
+  readonly onSettled?: (difference: CostDifference, nowMs: number) => boolean;
   /** What of that is still not in the shared counters; nothing where it is missing. */
   readonly uncountedUnits?: UncountedUnitsOf;
   /** Called after each `allowed` or `limited` decision of the inner limiter: the store responds. `nowMs` is the store's time. */
@@ -95,14 +95,18 @@ export class FailureModeLimiter implements RateLimiter {
     });
   }
 
-  /** Adds the difference to what this replica has counted for a request that it allowed without the inner limiter. */
-  settle(decision: CountedDecision, difference: CostDifference): boolean {
+  /** See `SettleAlone`. */
+  settle(
+    decision: CountedDecision,
+    difference: CostDifference,
+    isCertain = this.#uncounted.has(decision),
+  ): boolean {
     const nowMs = this.sharedNowMs;
     const windows = difference.windows.filter(({ resetAtMs }) => resetAtMs > nowMs);
     if (windows.length === 0) return true;
     this.#windows.settle({ ...difference, windows });
-    if (!this.#uncounted.has(decision)) return false;
-    return this.#options.onSettled?.({ ...difference, windows }) ?? false;
+    if (!isCertain) return false;
+    return this.#options.onSettled?.({ ...difference, windows }, nowMs) ?? false;
   }
 
   #decideAlone(subject: LimitSubject, unavailable: Decision & { kind: 'unavailable' }): Decision {
@@ -301,15 +305,15 @@ export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): Gu
     clock,
     liveReplicas,
     onUncounted: (subject, decision) => restorer.note(subject, decision),
-    onSettled: (difference) => restorer.settle(difference),
+    onSettled: (difference, nowMs) => restorer.settle(difference, nowMs),
     uncountedUnits: (subject, limit, nowMs) => restorer.unitsOf(subject, limit, nowMs),
     onShared: (nowMs) => {
       if (restorer.size > 0) void restorer.giveBack(nowMs);
     },
   });
   const rejectionCache = new RejectionCache(failureMode, { clock, changes });
-  const settleAlone: SettleAlone = (decision, difference) => {
-    const isSettled = failureMode.settle(decision, difference);
+  const settleAlone: SettleAlone = (...settlement) => {
+    const isSettled = failureMode.settle(...settlement);
     // The store may be back, and no further request may come.
     if (!failureMode.isDegraded) void restorer.giveBack(failureMode.sharedNowMs);
     return isSettled;

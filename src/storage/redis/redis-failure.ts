@@ -1,7 +1,9 @@
 import { StoreUnavailable } from '../../errors.ts';
 
-/** The client's messages for a command without a connection. They name options of the client, which no setting of ours changes. */
-const NOT_CONNECTED = /Stream isn't writeable|max retries per request/;
+// The client's messages for a command without a connection, and for one whose connection was lost, name its options, which no setting changes.
+const WITHOUT_CONNECTION = /Stream isn't writeable/;
+const CONNECTION_LOST = /max retries per request/;
+const NOT_SENT = 'not sent: not connected';
 
 /**
  * A copy of an error of the Redis client that is safe to keep: message, name and code. The client attaches the failed command with all
@@ -9,7 +11,7 @@ const NOT_CONNECTED = /Stream isn't writeable|max retries per request/;
  */
 export function safeRedisError(error: unknown): Error {
   if (!(error instanceof Error)) return new Error('unknown failure of the Redis client');
-  const safe = new Error(NOT_CONNECTED.test(error.message) ? 'not connected' : error.message);
+  const safe = new Error(safeMessage(error.message));
   safe.name = error.name;
   if ('code' in error && typeof error.code === 'string') Object.assign(safe, { code: error.code });
   return safe;
@@ -29,9 +31,14 @@ export async function settled<Reply>(reply: Promise<Reply>): Promise<Reply> {
   }
 }
 
-/** Whether a port's promise rejected because the server replied with an error, not because it did not reply. */
-export function isRejected(error: unknown): boolean {
-  return (
-    error instanceof StoreUnavailable && error.cause instanceof Error && error.cause.name === 'ReplyError'
-  );
+/** Whether a port's promise rejected without any effect: the command was not sent, or the server replied with an error. */
+export function hadNoEffect(error: unknown): boolean {
+  if (!(error instanceof StoreUnavailable && error.cause instanceof Error)) return false;
+  const { name, message } = error.cause;
+  return name === 'ReplyError' || message === NOT_SENT;
+}
+
+function safeMessage(message: string): string {
+  if (WITHOUT_CONNECTION.test(message)) return NOT_SENT;
+  return CONNECTION_LOST.test(message) ? 'not connected any more' : message;
 }

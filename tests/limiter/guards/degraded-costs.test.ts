@@ -5,6 +5,7 @@ import { guardRateLimiter } from '../../../src/limiter/guards/guarded-rate-limit
 import { NotCounted } from '../../../src/limiter/not-counted.ts';
 import type { CountedDecision, Decision, LimitSubject } from '../../../src/limiter/rate-limiter.ts';
 import type { Limit } from '../../../src/limiter/request-limits.ts';
+import type { SettledWindows } from '../../../src/limiter/window-counters.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import { counted, quota, subject } from '../../support/limiter-stores.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -15,7 +16,11 @@ const HOUR_MS = 3_600_000;
 /** A replica whose Redis is away at first. */
 function setUp(limits: readonly Limit[] = [quota(100, 'hour')]) {
   const clock = new ManualClock(Date.UTC(2026, 0));
-  const redis = { isThere: false, failure: new NotCounted('away') as Error };
+  const redis = {
+    isThere: false,
+    failure: new NotCounted('away') as Error,
+    settle: (): Promise<SettledWindows> => Promise.reject(new Error('not for decisions without Redis')),
+  };
   const restored: Omit<UncountedUnits, 'keyId'>[] = [];
   const decideShared = (_subject: LimitSubject, decided: (decision: Decision) => void) => {
     if (!redis.isThere) return decided({ kind: 'unavailable', cause: redis.failure });
@@ -35,10 +40,7 @@ function setUp(limits: readonly Limit[] = [quota(100, 'hour')]) {
       },
     },
   );
-  const settler = new CostSettler(
-    { settle: () => Promise.reject(new Error('not for decisions without Redis')) },
-    { settleAlone },
-  );
+  const settler = new CostSettler({ settle: () => redis.settle() }, { settleAlone });
   const asked = (cost: number, customerId = 'acme') =>
     subject('key', { fresh: false, limits, cost, customerId, mayRelease: true });
   const decide = (cost: number, customerId?: string): Decision => {
@@ -156,5 +158,41 @@ describe('costs that a backend reports for requests decided without Redis', () =
     expect(usedIn(decide(1))).toEqual([2]);
     expect(settler.counts).toMatchObject({ settled: 1, failed: 0 });
     expect(restorer.size).toBe(1);
+  });
+});
+
+describe('costs that a backend reports for requests that Redis decided, when it is away', () => {
+  /** A request that Redis allowed, whose difference fails with this. */
+  async function reportAfter(failure: Error, cost: number) {
+    const gateway = setUp();
+    gateway.redisReturns();
+    const { report } = gateway.allow(10);
+    gateway.redis.isThere = false;
+    gateway.redis.settle = () => Promise.reject(failure);
+    report(cost);
+    await gateway.settler.stop();
+    return gateway;
+  }
+
+  it('count in the share of the replica, and reach Redis without a further request', async () => {
+    const { decide, redis, restored, settler } = await reportAfter(new NotCounted('away'), 105);
+    expect(decide(6).kind).toBe('limited');
+    expect(settler.counts).toMatchObject({ settled: 1, failed: 0 });
+    redis.isThere = true;
+    await until(() => restored.length > 0);
+    expect(restored.map(({ units }) => units)).toEqual([95]);
+  });
+
+  it('count only here where Redis may have counted them', async () => {
+    const { decide, restorer, settler } = await reportAfter(new Error('Command timed out'), 105);
+    expect(decide(6).kind).toBe('limited');
+    expect(restorer.size).toBe(0);
+    expect(settler.counts).toMatchObject({ settled: 0, failed: 1 });
+  });
+
+  it('do not give a reserve back that Redis has: it stands, and that is counted', async () => {
+    const { restorer, settler } = await reportAfter(new NotCounted('away'), 2);
+    expect(restorer.size).toBe(0);
+    expect(settler.counts).toMatchObject({ settled: 0, failed: 1 });
   });
 });

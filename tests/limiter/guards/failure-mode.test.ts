@@ -314,19 +314,26 @@ describe('the restorer of counts', () => {
     expect(restorer.size).toBe(0);
   });
 
-  it('keeps what a newer window counted when an older one can not be given back', async () => {
-    const attempt = Promise.withResolvers<void>();
-    const { restored, note, restorer } = setUpRestorer(() => attempt.promise);
-    note('key', 2000);
-    const giving = restorer.giveBack(1600);
-    note('key', 4000);
-    note('key', 4000);
-    attempt.reject(new NotCounted('read-only'));
-    await giving;
-    restored.length = 0;
-    await until(() => restored.length > 0);
-    expect(restored).toMatchObject([{ keyId: 'key', units: 2 }]);
-  });
+  it.each([
+    ['is still open', 0, [2, 1]],
+    ['has ended', 400, [2]],
+  ])(
+    'keeps what two windows of one name counted, of the older one only if it %s',
+    async (_, laterMs, expected) => {
+      const attempt = Promise.withResolvers<void>();
+      const { restored, clock, note, restorer } = setUpRestorer(() => attempt.promise);
+      note('key', 2000);
+      const giving = restorer.giveBack(1600);
+      note('key', 4000);
+      note('key', 4000);
+      attempt.reject(new NotCounted('read-only'));
+      await giving;
+      restored.length = 0;
+      clock.advance(laterMs);
+      await until(() => restored.length > 0);
+      expect(restored.map(({ units }) => units)).toEqual(expected);
+    },
+  );
 
   it('gives back what is left at the stop, without a pause, and says how much that failed for', async () => {
     let isAway = true;

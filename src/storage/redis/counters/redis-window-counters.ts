@@ -18,7 +18,7 @@ import type {
 import { outliveRejections } from '../changes/redis-record-versions.ts';
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
-import { isRejected, redisUnavailable } from '../redis-failure.ts';
+import { hadNoEffect, redisUnavailable } from '../redis-failure.ts';
 import {
   CHANGES_CHANNEL,
   customersKeyName,
@@ -86,10 +86,7 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
       throw new NotCounted('there is no connection to Redis');
     });
     const addition = { nowMs, granted: 0, operationId, rememberedMs: RESTORE_REMEMBERED_MS };
-    await this.#add(uncounted, addition).catch((error: unknown) => {
-      // Redis rejects a script before its first write: read-only, out of memory.
-      throw isRejected(error) ? new NotCounted('Redis rejected to add units') : error;
-    });
+    await this.#add(uncounted, addition).catch(throwNotCounted);
   }
 
   async grant({ keyId, limits, customerId, units, operationId }: GrantedUnits): Promise<void> {
@@ -126,7 +123,9 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
     const names = windows.map(({ limit, isShared }) => windowNameOf(limit, customerId, isShared));
     const keyNames = [versionKeyName(keyId), ...names.map((name) => windowKeyName(keyId, name))];
     const ends = windows.map(({ resetAtMs }) => String(resetAtMs));
-    const reply = await this.#settleCost.runWithKeys(this.#redis, keyNames, [String(units), ...ends]);
+    const reply = await this.#settleCost
+      .runWithKeys(this.#redis, keyNames, [String(units), ...ends])
+      .catch(throwNotCounted);
     if (!Array.isArray(reply) || reply.length !== 1 + windows.length)
       throw redisUnavailable(unexpectedReply());
     const used = reply.slice(1).map((count) => (typeof count === 'number' ? count : undefined));
@@ -239,6 +238,12 @@ function counterOf(
 
 function isNumbers(reply: unknown): reply is number[] {
   return Array.isArray(reply) && reply.every((item) => typeof item === 'number');
+}
+
+/** Throws the error of a script that adds units, as `NotCounted` if that is certain. */
+function throwNotCounted(error: unknown): never {
+  // Redis rejects such a script before its first write: read-only, out of memory.
+  throw hadNoEffect(error) ? new NotCounted('Redis was not reached, or rejected to add units') : error;
 }
 
 function unexpectedReply(): Error {
