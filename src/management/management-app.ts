@@ -262,6 +262,8 @@ function respond(endpoint: Endpoint, { log: parentLog, servicesFor, changeOf, id
     if (endpoint.eventStream) req.resume();
     if (result instanceof StreamedText) return stream(result, res.status(endpoint.status));
     const { status, headers, body } = completed(endpoint, result);
+    // Express would respond with 304 to a condition that holds. A tag covers neither usage nor last uses.
+    Object.defineProperty(req, 'fresh', { value: false });
     res.status(status).set(headers).json(body);
   };
 }

@@ -144,6 +144,14 @@ describe('a consumer', () => {
     expect(usage).toMatchObject({ totalRequests: 2, rateLimits: { remaining: 8 } });
   });
 
+  it('sees its key whatever If-None-Match says', async () => {
+    const { secret } = await fleet.admin.makeKey('polls');
+    // `fetch` would add `Cache-Control: no-cache`.
+    const head = `HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secret}\r\nIf-None-Match: *\r\nConnection: close\r\n\r\n`;
+    expect(await raw(`GET ${SELF} ${head}`)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*"name":"polls"/s);
+    expect(await raw(`HEAD ${SELF} ${head}`)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n$/s);
+  });
+
   it('sees its use over time, as JSON or CSV', async () => {
     const { secret } = await fleet.admin.makeKey('usage');
     const { secret: other } = await fleet.admin.makeKey('other');

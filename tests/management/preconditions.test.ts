@@ -111,6 +111,31 @@ it.each([
   await rotate(await etagOf(path)).expect(200);
 });
 
+it.each([
+  ['key', '/consumer-api-key', { name: 'n' }],
+  ['plan', '/rate-limit', { rateLimitId: 'shown', description: 'd', limit: 1, period: 'day' }],
+  ['admin token', '/tollgate/admin-token', { name: 'n', scopes: ['keys:read'] }],
+  ['webhook', '/tollgate/webhook', { url: 'https://hooks.example.com/', events: ['tollgate.key.*'] }],
+])(
+  'GET and HEAD show a %s, and the list of all, whatever If-None-Match says',
+  async (_what, list, fields) => {
+    const { headers } = await management.send('post', `${list}/create`, fields).expect(201);
+    const path = headers.location ?? '';
+    const { body, headers: shown } = await management.send('get', path).expect(200);
+    const { etag = '' } = shown;
+    expect(etag).not.toBe('');
+    for (const condition of [etag, `W/${etag}`, '*']) {
+      const again = await management.send('get', path).set('If-None-Match', condition);
+      expect([again.status, again.body, again.headers.etag]).toEqual([200, body, etag]);
+      const head = await management.send('head', path).set('If-None-Match', condition);
+      expect([head.status, head.headers['content-length']]).toEqual([200, shown['content-length']]);
+      const whole = await management.send('get', list).set('If-None-Match', condition);
+      expect([whole.status, whole.body]).toEqual([200, expect.any(Object)]);
+      await management.send('head', list).set('If-None-Match', condition).expect(200);
+    }
+  },
+);
+
 it('the ETag of a key stays when it is used, and changes when a plan is applied', async () => {
   const { path, etag } = await keyResource();
   const id = path.split('/').at(-1) ?? '';
