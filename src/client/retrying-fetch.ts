@@ -34,9 +34,9 @@ type Outcome = Response | FailedAttempt;
 /**
  * `fetch` that retries where that is safe, after the wait of `Retry-After`, or a quarter of a second that doubles. A POST gets an
  * `Idempotency-Key` that is the same in every attempt, and resolves when its whole response has come: if the connection breaks before, it
- * is retried, and the gateway repeats its response. A DELETE that may have been carried out is not retried, because a second one would get
- * 404: its connection broke, or a proxy says 502 or 504. If all attempts fail, rejects with the last error of one that may have been
- * carried out, if there is one.
+ * is retried, and the gateway repeats its response. A DELETE, or a PUT or PATCH with a precondition, that may have been carried out is not
+ * retried, because a second one would get 404 or 412: its connection broke, or a proxy says 502 or 504. If all attempts fail, rejects with
+ * the last error of one that may have been carried out, if there is one.
  */
 export function retryingFetch({
   retries = DEFAULT_RETRIES,
@@ -51,7 +51,7 @@ export function retryingFetch({
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await send(request, timeoutMs);
       if ('error' in outcome && (outcome.brokeOff || mayBeReceived(outcome.error))) lost = outcome;
-      const reason = reasonToRetry(request.method, outcome);
+      const reason = reasonToRetry(request, outcome);
       const waitMs = retryAfterMs(outcome) ?? FIRST_WAIT_MS * 2 ** attempt;
       if (reason === undefined || attempt >= retries || waitMs > longestWaitMs)
         return resultOf(outcome, lost);
@@ -128,17 +128,23 @@ function codeOf(error: unknown): string | undefined {
   return cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
 }
 
-function reasonToRetry(method: string, outcome: Outcome): string | undefined {
+function reasonToRetry(request: Request, outcome: Outcome): string | undefined {
   if (outcome instanceof Response) {
     // 409 with Retry-After: an earlier attempt of this request is still running.
     const { status, headers } = outcome;
-    if (method === 'DELETE' && UNCERTAIN.includes(status)) return undefined;
+    if (failsIfRepeated(request) && UNCERTAIN.includes(status)) return undefined;
     const isTemporary = TEMPORARY.includes(status) || (status === 409 && headers.has('retry-after'));
     return isTemporary ? `the gateway responded with ${status}` : undefined;
   }
   if (outcome.brokeOff) return 'the response broke off';
   const code = codeOf(outcome.error);
-  return method === 'DELETE' && mayBeReceived(outcome.error) ? undefined : code;
+  return failsIfRepeated(request) && mayBeReceived(outcome.error) ? undefined : code;
+}
+
+/** Whether the request would be rejected if it had been carried out before. */
+function failsIfRepeated({ method, headers }: Request): boolean {
+  if (method === 'PUT' || method === 'PATCH') return headers.has('If-Match') || headers.has('If-None-Match');
+  return method === 'DELETE';
 }
 
 function retryAfterMs(outcome: Outcome): number | undefined {

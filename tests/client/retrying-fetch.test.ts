@@ -18,14 +18,18 @@ async function listen(respond: RequestListener): Promise<number> {
 }
 
 /** The status of a request to a server that gives these statuses one after the other. */
-async function statusAfter(method: string, statuses: readonly number[]): Promise<number> {
+async function statusAfter(
+  method: string,
+  statuses: readonly number[],
+  headers: Record<string, string> = {},
+): Promise<number> {
   received = [];
   const port = await listen((req, res) => {
     res.statusCode = statuses[received.push(req) - 1] ?? 500;
     res.end();
   });
   const send = retryingFetch({ retries: 2 });
-  return (await send(new Request(`http://127.0.0.1:${port}/`, { method }))).status;
+  return (await send(new Request(`http://127.0.0.1:${port}/`, { method, headers }))).status;
 }
 
 describe('a request of the client', () => {
@@ -38,6 +42,44 @@ describe('a request of the client', () => {
   it.each([502, 504])('to delete that gets %i is not sent again: it may be done', async (status) => {
     expect(await statusAfter('DELETE', [status, 404])).toBe(status);
     expect(received).toHaveLength(1);
+  });
+
+  const CONDITIONAL = [
+    ['PATCH', { 'if-match': '"a-1"' }],
+    ['PUT', { 'if-none-match': '*' }],
+  ] as const;
+
+  it.each(CONDITIONAL)(
+    'to %s with %j that gets 504 is not sent again: it may be done',
+    async (method, headers) => {
+      expect(await statusAfter(method, [504, 412], headers)).toBe(504);
+      expect(received).toHaveLength(1);
+    },
+  );
+
+  it.each(CONDITIONAL)(
+    'to %s with %j whose connection is reset is not sent again',
+    async (method, headers) => {
+      received = [];
+      const port = await listen((req, res) => {
+        if (received.push(req) === 1) res.socket?.resetAndDestroy();
+        else res.writeHead(412).end();
+      });
+      const request = new Request(`http://127.0.0.1:${port}/`, { method, headers });
+      await expect(retryingFetch()(request)).rejects.toThrow('fetch failed');
+      expect(received).toHaveLength(1);
+    },
+  );
+
+  it.each(CONDITIONAL)(
+    'to %s with %j that the gateway itself puts off is sent again',
+    async (method, headers) => {
+      expect(await statusAfter(method, [503, 200], headers)).toBe(200);
+    },
+  );
+
+  it('to change something without a condition that gets 504 is sent again', async () => {
+    expect(await statusAfter('PATCH', [504, 200])).toBe(200);
   });
 
   it('to delete that the gateway itself puts off is sent again', async () => {
