@@ -157,4 +157,24 @@ describe('contexts', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining(`chmod 600 ${file}`)]);
     expect(stderr).not.toContain(ROOT_TOKEN);
   });
+
+  it('are not looked at where the address and the token come from elsewhere', async () => {
+    await chmod(file, 0o644);
+    const environment = { TOLLGATE_URL: url, TOLLGATE_TOKEN: ROOT_TOKEN };
+    expect((await tollgate(['whoami'], '', environment)).code).toBe(0);
+    const tokenFile = join(directory, 'unused-contexts-token');
+    await writeFile(tokenFile, ROOT_TOKEN);
+    expect((await tollgate(['whoami', '--url', url, '--token-file', tokenFile])).code).toBe(0);
+    expect((await tollgate(['whoami', '--context', 'two'], '', environment)).code).toBe(1);
+    // A directory can't be read as a file.
+    const unreadable = { ...environment, TOLLGATE_CONTEXTS: directory };
+    expect((await tollgate(['whoami'], '', unreadable)).code).toBe(0);
+  });
+});
+
+it('a home that is no directory holds no contexts', async () => {
+  const environment = { HOME: '/dev/null', TOLLGATE_URL: url };
+  const { code, stderr } = await runInProcess(['whoami'], environment);
+  expect([code, stderr]).toEqual([3, expect.stringContaining(`There is no token for ${url}`)]);
+  expect((await runInProcess(['whoami'], { ...environment, TOLLGATE_TOKEN: ROOT_TOKEN })).code).toBe(0);
 });

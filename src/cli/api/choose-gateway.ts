@@ -15,20 +15,18 @@ export interface ConnectionOptions {
 /**
  * The gateway of a command. `--url` and `--token-file` take precedence over a context that is named, by `--context` or
  * `TOLLGATE_CONTEXT`; that over the other variables, and all over the current context. A context's token is sent only to that context's
- * address.
+ * address. The contexts are read only where one is named, or the rest lacks an address or a token.
  */
 export async function readConnection(options: ConnectionOptions, terminal: Terminal): Promise<Context> {
   const { environment } = terminal;
   const address = gatewayUrl(options, terminal);
-  const context = chosenContext(options, terminal);
   const isNamed = namedContext(options, terminal) !== undefined;
-  const kept = context !== undefined && checkedUrl(context.url) === address ? context.token : undefined;
   const token =
     options.tokenFile !== undefined
       ? await tokenOfFile(options.tokenFile, terminal)
       : isNamed
-        ? (kept ?? environment.TOLLGATE_TOKEN)
-        : environment.TOLLGATE_TOKEN || kept;
+        ? (keptToken(address, options, terminal) ?? environment.TOLLGATE_TOKEN)
+        : environment.TOLLGATE_TOKEN || keptToken(address, options, terminal);
   if (!token) {
     throw new CommandFault(
       'credentials',
@@ -40,9 +38,11 @@ export async function readConnection(options: ConnectionOptions, terminal: Termi
 
 /** The address of the command's gateway. */
 export function gatewayUrl(options: ConnectionOptions, terminal: Terminal): string {
-  const context = chosenContext(options, terminal);
   const isNamed = namedContext(options, terminal) !== undefined;
-  const url = options.url ?? ((!isNamed && terminal.environment.TOLLGATE_URL) || context?.url);
+  const given = options.url ?? (isNamed ? undefined : terminal.environment.TOLLGATE_URL || undefined);
+  // A context that is named must exist, also where its address is not used.
+  const context = isNamed || given === undefined ? chosenContext(options, terminal) : undefined;
+  const url = given ?? context?.url;
   if (url !== undefined) return checkedUrl(url);
   throw new CommandFault(
     'usage',
@@ -75,6 +75,12 @@ export async function tokenOfFile(path: string, { stdin }: Terminal): Promise<st
 function checkedToken(token: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw new CommandFault('credentials', 'The token is empty, or has characters that no token has.');
+}
+
+/** The token of the chosen context, if that is for this address. */
+function keptToken(address: string, options: ConnectionOptions, terminal: Terminal): string | undefined {
+  const context = chosenContext(options, terminal);
+  return context !== undefined && checkedUrl(context.url) === address ? context.token : undefined;
 }
 
 function chosenContext(options: ConnectionOptions, terminal: Terminal): Context | undefined {

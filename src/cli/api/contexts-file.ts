@@ -73,7 +73,8 @@ function contentOf(file: string): string | undefined {
     return readFileSync(file, 'utf8');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'ENOENT') return undefined;
+    // ENOTDIR: the home is no directory, such as /dev/null.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw new CommandFault('fault', `${file} can not be read (${String(code)}).`, { cause: error });
   }
 }
