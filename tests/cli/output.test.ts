@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { requireProgram } from '../support/debian-package.ts';
@@ -93,6 +94,25 @@ describe('output', () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
     expect(shown).not.toMatch(/[\u001b\u009b\u202e]/);
     expect(parse(shown).metadata).toEqual(JSON.parse(metadata));
+  });
+
+  it('has no character as CSV that controls a terminal, but in a file it has', async () => {
+    const owner = 'a\u001b[2J\u0007';
+    await stage.tollgate.text('keys', 'create', 'of a hostile owner', '--external-id', owner);
+    const words = ['keys', 'list', '--external-id', owner, '-o', 'csv'];
+    expect((await onTerminal(words)).stdout).toContain(',a\\u{1b}[2J\\u{7},');
+    expect(await stage.tollgate.text(...words)).toContain(`,${owner},`);
+  });
+
+  it('has no character as an id that controls a terminal, but in a file it has', async () => {
+    const name = 'a\u001b[2J';
+    const file = join(stage.directory, 'hostile-contexts.json');
+    const contexts = { [name]: { url: stage.url, token: 'of nothing' } };
+    await writeFile(file, JSON.stringify({ contexts }), { mode: 0o600 });
+    const environment = { TOLLGATE_CONTEXTS: file };
+    const words = ['context', 'list', '-o', 'id'];
+    expect((await onTerminal(words, { environment })).stdout).toBe('a\\u{1b}[2J\r\n');
+    expect((await stage.tollgate.run(words, { environment })).stdout).toBe(`${name}\n`);
   });
 
   it('has no name in a question that breaks its line', async () => {

@@ -4,7 +4,7 @@ import { csvRecord } from '../../platform/text/csv.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Terminal } from '../terminal.ts';
 import { type Cell, headingOf, type Listing } from './columns.ts';
-import { propertyLines, shownCell, type TableOptions, tableLines } from './table.ts';
+import { escapeControls, propertyLines, shownCell, type TableOptions, tableLines } from './table.ts';
 
 const FORMATS = ['table', 'json', 'ndjson', 'yaml', 'csv', 'id'] as const;
 type Format = (typeof FORMATS)[number];
@@ -111,8 +111,8 @@ export class Output {
   /** Writes one object of an endless list as a line, also in JSON and YAML. */
   record<T>({ columns, idOf }: Listing<T>, item: T): void {
     const cells = columns.map(({ toCell }): Cell => toCell(item));
-    if (this.format === 'id') this.#line(idOf(item));
-    else if (this.format === 'csv') this.#line(csvRecord(cells));
+    if (this.format === 'id') this.#rawLine(idOf(item));
+    else if (this.format === 'csv') this.#rawLine(csvRecord(cells));
     // Columns are not aligned: the width of later rows is unknown.
     else if (this.format === 'table') this.#line(cells.map(shownCell).join('  '));
     else this.#line(printable(JSON.stringify(item)));
@@ -138,6 +138,11 @@ export class Output {
 
   #csvHeader<T>({ columns }: Listing<T>): void {
     if (this.format === 'csv' && this.#table.headers) this.#line(csvRecord(columns.map(({ name }) => name)));
+  }
+
+  /** Files and pipes get the text as it is; a terminal would obey its control characters. */
+  #rawLine(text: string): void {
+    this.#line(this.#terminal.stdout.isTTY ? escapeControls(text) : text);
   }
 
   #line(text: string): void {

@@ -58,10 +58,15 @@ export function propertyLines(
   });
 }
 
-/** Escapes control characters, which could control the terminal: names and paths come from others. */
+/** The text of a cell, with `-` for an empty one and its control characters escaped. */
 export function shownCell(cell: Cell): string {
   if (cell === null || cell === undefined || cell === '') return '-';
-  return String(cell).replace(
+  return escapeControls(String(cell));
+}
+
+/** Escapes control characters, which could control the terminal: names and paths come from others. */
+export function escapeControls(text: string): string {
+  return text.replace(
     /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu,
     (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
   );
