@@ -56,6 +56,17 @@ describe('docs/api.md', () => {
       expect(guide).toContain(`| ${method} | [\`${path}\`]`);
     },
   );
+
+  it('names the longest body of every endpoint that takes more than the others', () => {
+    const limits = DOCUMENTED_ENDPOINTS.flatMap(({ path, bodyLimitBytes }) => {
+      const section = guide.split(`[\`${path}\`](`)[1]?.split(')')[0];
+      return bodyLimitBytes === undefined ? [] : [`(${section}): ${bodyLimitBytes / 2 ** 20} MiB`];
+    });
+    const [list = ''] = /^- Bodies are JSON .+?\) and/ms.exec(guide) ?? [];
+    expect(list.match(/\(#\S+: \d+ MiB/g)?.toSorted()).toEqual([...new Set(limits)].toSorted());
+    const [error = ''] = /^\| `body_too_large` .+$/m.exec(guide) ?? [];
+    expect(error.match(/\d+ MiB/g)).toEqual(list.match(/\d+ MiB/g));
+  });
 });
 
 function read(path: string): string {

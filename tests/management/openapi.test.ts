@@ -49,6 +49,21 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(document.paths['/tollgate/session'].get.responses)).toContain('404');
   });
 
+  it('has the header by which the stream of events goes on', () => {
+    const { parameters } = document.paths['/tollgate/events'].get;
+    expect(parameters).toContainEqual({ $ref: '#/components/parameters/LastEventId' });
+    expect(document.components.parameters.LastEventId).toMatchObject({ name: 'Last-Event-ID', in: 'header' });
+  });
+
+  it('has a list as a second content of events that are sent in batches, and of no others', () => {
+    const { 'tollgate.usage.hour': usage, ...others } = document.webhooks;
+    const { 'application/cloudevents+json': single, ...more } = usage.post.requestBody.content;
+    expect(more).toEqual({
+      'application/cloudevents-batch+json': { schema: { type: 'array', minItems: 1, items: single.schema } },
+    });
+    expect(JSON.stringify(others)).not.toContain('batch+json');
+  });
+
   it('names every object that has fields', () => {
     const inline = partsOf(document.paths).filter((part) => 'properties' in part);
     const nested = Object.values<object>(document.components.schemas).flatMap((schema) =>

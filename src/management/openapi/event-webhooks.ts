@@ -1,5 +1,5 @@
 import { eventSchema } from '../../events/event-schema.ts';
-import { EVENT_TYPES, type EventType } from '../../events/event-types.ts';
+import { BATCHED_TYPE, EVENT_TYPES, type EventType } from '../../events/event-types.ts';
 import { capitalized, type SchemaComponents } from './schema-components.ts';
 
 /** The requests that webhooks send, one for each type of event: `webhooks` of the document. */
@@ -11,6 +11,7 @@ export function eventWebhooks(schemas: SchemaComponents): object {
 function requestOf(type: EventType, schemas: SchemaComponents): object {
   const name = type.split(/[._]/).map(capitalized).join('');
   const { when, scope } = EVENT_TYPES[type];
+  const event = schemas.place(eventSchema(type), name);
   return {
     operationId: `receive${name}`,
     summary: when,
@@ -20,7 +21,13 @@ function requestOf(type: EventType, schemas: SchemaComponents): object {
     parameters: SIGNATURE,
     requestBody: {
       required: true,
-      content: { 'application/cloudevents+json': { schema: schemas.place(eventSchema(type), name) } },
+      content: {
+        'application/cloudevents+json': { schema: event },
+        // To a webhook with `batch: true`.
+        ...(type === BATCHED_TYPE && {
+          'application/cloudevents-batch+json': { schema: { type: 'array', minItems: 1, items: event } },
+        }),
+      },
     },
     responses: {
       '2XX': { description: 'The event was received.' },

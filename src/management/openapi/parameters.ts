@@ -80,6 +80,13 @@ const PARAMETERS = {
     schema: { type: 'string', pattern: TAGS },
     example: '*',
   },
+  LastEventId: {
+    name: 'Last-Event-ID',
+    in: 'header',
+    description: 'The id of the last message: the stream goes on after it. Ignored where it is no such id.',
+    schema: { type: 'string' },
+    example: '4711',
+  },
   AuditReason: {
     name: 'X-Audit-Reason',
     in: 'header',
@@ -96,11 +103,12 @@ export function parameterComponents(): object {
 
 /** The parameters of an operation. */
 export function parametersOf(endpoint: Endpoint, schemas: SchemaComponents): readonly object[] {
-  const { method, path, query = {}, conditional, forHolders } = endpoint;
+  const { method, path, query = {}, conditional, eventStream, forHolders } = endpoint;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   const inHeader = [
     ...(method === 'post' && !forHolders ? ['IdempotencyKey'] : []),
     ...(conditional ? ['IfMatch', 'IfNoneMatch'] : []),
+    ...(eventStream ? ['LastEventId'] : []),
     ...(method === 'get' || forHolders ? [] : ['AuditReason']),
   ];
   return [
