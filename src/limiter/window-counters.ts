@@ -85,7 +85,7 @@ export interface WindowCounters {
   reset(subject: ResetWindows): Promise<void>;
   /** Grants units in the open window of each limit, and opens one if none is open. The grant ends with the window. */
   grant(granted: GrantedUnits): Promise<void>;
-  /** Adds the difference to each of the windows that is still open. */
+  /** Adds the difference to each of the windows that is still open. Rejects with `NotCounted` if this call certainly added nothing. */
   settle(difference: CostDifference): Promise<SettledWindows>;
   /**
    * Whether the window has not passed the threshold before, since it was opened, its limit was changed or units were granted in it.

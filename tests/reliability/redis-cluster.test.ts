@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Cluster } from 'ioredis';
+import { NotCounted } from '../../src/limiter/not-counted.ts';
 import { hashSlotOf } from '../../src/storage/redis/decisions/hash-slot.ts';
 import type { OpenRedis } from '../../src/storage/redis/open-redis.ts';
 import { Admin } from '../support/admin.ts';
@@ -117,6 +119,35 @@ describe('in a Redis Cluster of three primaries', () => {
     for (const index of cluster.primaries.keys()) await evict(index, 'allkeys-lru');
     expect(await replica.findFaults()).toHaveLength(1);
     for (const index of cluster.primaries.keys()) await evict(index, 'noeviction');
+  });
+
+  it('units for a server that can not be reached are certainly not counted, and are once it is back', async () => {
+    const replica = await startReplica();
+    const [keyId, limit] = [newKeyId(), quota(100, 'hour')];
+    const decision = await decide(replica.limiter, subject(keyId, { quota: limit }));
+    if (decision.kind !== 'allowed') throw new Error(decision.kind);
+    const primary = await cluster.ownerOf(hashSlotOf(keyId));
+    const port = new URL(primary.server.url).port;
+    const connection = (replica.usageConnection as Cluster)
+      .nodes('master')
+      .find(({ options }) => String(options.port) === port);
+    const settle = () =>
+      replica.counters.settle({ keyId, customerId: '', windows: decision.windows, units: 20 });
+    const restore = () => replica.counters.restore({ keyId, limit, customerId: '', units: 3 }, 'operation');
+    primary.server.pause();
+    try {
+      connection?.disconnect(true);
+      await until(() => connection?.status === 'connect');
+      await expect(settle()).rejects.toBeInstanceOf(NotCounted);
+      await expect(restore()).rejects.toBeInstanceOf(NotCounted);
+    } finally {
+      primary.server.resume();
+    }
+    await until(() => connection?.status === 'ready');
+    await settle();
+    await restore();
+    const { counters } = await replica.counters.read({ keyId, limits: [limit], customerId: '' });
+    expect(counters).toMatchObject([{ used: 24 }]);
   });
 
   it('a lost subscription is noticed, and goes on at another server', async () => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Cluster } from 'ioredis';
 import { pino } from 'pino';
 import { InProcessRateLimiter } from '../../src/limiter/in-process/in-process-rate-limiter.ts';
 import { InProcessRecordVersions } from '../../src/limiter/in-process/in-process-record-versions.ts';
@@ -105,7 +106,9 @@ export function openReplica(
 
 /** Whether all connections of a replica are up, and every server is ready for decisions. A gateway starts without waiting for that. */
 export function isReady({ limiter, usageConnection, changes }: OpenRedis): boolean {
-  return limiter.isReady && usageConnection.status === 'ready' && changes.isSubscribed;
+  const servers = usageConnection instanceof Cluster ? usageConnection.nodes('master') : [];
+  const isUp = [usageConnection, ...servers].every(({ status }) => status === 'ready');
+  return limiter.isReady && isUp && changes.isSubscribed;
 }
 
 /** A key that no other test uses. */

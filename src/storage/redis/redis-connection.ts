@@ -128,7 +128,7 @@ function open(purpose: RedisPurpose, settings: RedisSettings, options: ClientOpt
 
 function openCluster(purpose: RedisPurpose, address: RedisAddress, options: ClientOptions): Cluster {
   const { retryStrategy, enableOfflineQueue, ...redisOptions } = options;
-  return new Cluster([...address.nodes], {
+  const cluster = new Cluster([...address.nodes], {
     scaleReads: 'master',
     clusterRetryStrategy: retryStrategy,
     clusterNodeRetryStrategy: retryStrategy,
@@ -143,6 +143,11 @@ function openCluster(purpose: RedisPurpose, address: RedisAddress, options: Clie
     slotsRefreshInterval: SLOTS_REFRESH_MS,
     redisOptions,
   });
+  // The client would connect with the first command, which would have to wait.
+  cluster.on('+node', (server: Redis) => {
+    if (server.status === 'wait' && !server.options.readOnly) server.connect().catch(() => {});
+  });
+  return cluster;
 }
 
 /** Messages reach all servers of a cluster. The client's own subscription changes servers without reporting missed messages. */

@@ -16,6 +16,8 @@ import type {
   WindowCounts,
 } from '../../../limiter/window-counters.ts';
 import { outliveRejections } from '../changes/redis-record-versions.ts';
+import { hashSlotOf } from '../decisions/hash-slot.ts';
+import { addressOf } from '../decisions/server-routing.ts';
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
 import { hadNoEffect, redisUnavailable } from '../redis-failure.ts';
@@ -34,6 +36,7 @@ const CLOSED_AT_ONCE = 500;
 /** Consumer keys whose windows one call reads, for the same reason. */
 const READ_AT_ONCE = 50;
 const WINDOW_WITHOUT_EXPIRY = -2;
+const NOT_REACHED = 'the Redis server of this key was not reached, or rejected the call';
 /** Milliseconds; as long as the response to a request with an idempotency key is kept. */
 const GRANT_REMEMBERED_MS = 86_400_000;
 /** Milliseconds, as `RestorableCounters` says. */
@@ -81,12 +84,13 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   }
 
   async restore(uncounted: UncountedUnits, operationId: string): Promise<void> {
+    const { keyId } = uncounted;
     // Nothing has been added if the time can't be read: no script was sent yet.
-    const nowMs = await this.#nowMs().catch(() => {
-      throw new NotCounted('there is no connection to Redis');
+    const nowMs = await this.#nowMs(serverOf(this.#redis, keyId)).catch(() => {
+      throw new NotCounted(NOT_REACHED);
     });
     const addition = { nowMs, granted: 0, operationId, rememberedMs: RESTORE_REMEMBERED_MS };
-    await this.#add(uncounted, addition).catch(throwNotCounted);
+    await this.#add(uncounted, addition, serverOf(this.#redis, keyId)).catch(throwNotCounted);
   }
 
   async grant({ keyId, limits, customerId, units, operationId }: GrantedUnits): Promise<void> {
@@ -124,7 +128,7 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
     const keyNames = [versionKeyName(keyId), ...names.map((name) => windowKeyName(keyId, name))];
     const ends = windows.map(({ resetAtMs }) => String(resetAtMs));
     const reply = await this.#settleCost
-      .runWithKeys(this.#redis, keyNames, [String(units), ...ends])
+      .runWithKeys(serverOf(this.#redis, keyId), keyNames, [String(units), ...ends])
       .catch(throwNotCounted);
     if (!Array.isArray(reply) || reply.length !== 1 + windows.length)
       throw redisUnavailable(unexpectedReply());
@@ -169,6 +173,7 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   async #add(
     { keyId, limit, customerId, units }: UncountedUnits,
     { nowMs, granted, operationId, rememberedMs }: Addition,
+    redis = this.#redis,
   ): Promise<number> {
     const isChange = granted > 0;
     const windows = windowKeysOf(keyId, limit, customerId);
@@ -178,7 +183,7 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
     const args = [units, granted, endsAtMs].map(String);
     const change = isChange ? [CHANGES_CHANNEL, keyId] : ['', ''];
     const remembered = operationId === undefined ? '0' : String(rememberedMs);
-    return Number(await this.#addUnits.run(this.#redis, [...keyNames, ...args, ...change, remembered]));
+    return Number(await this.#addUnits.run(redis, [...keyNames, ...args, ...change, remembered]));
   }
 
   async #clear(keyId: string, names: readonly string[], members: readonly string[]): Promise<number> {
@@ -200,9 +205,9 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   }
 
   /** The time by Redis's clock, which every window uses. */
-  async #nowMs(): Promise<number> {
+  async #nowMs(redis = this.#redis): Promise<number> {
     try {
-      const [seconds, microseconds] = await this.#redis.time();
+      const [seconds, microseconds] = await redis.time();
       return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
     } catch (error) {
       throw redisUnavailable(error);
@@ -240,10 +245,22 @@ function isNumbers(reply: unknown): reply is number[] {
   return Array.isArray(reply) && reply.every((item) => typeof item === 'number');
 }
 
+/**
+ * Where a script of the key is sent that must run at most once: the client of a cluster sends a call again whose connection was lost. Throws
+ * `NotCounted` if that server of a cluster can't be reached now.
+ */
+function serverOf(redis: RedisConnection, keyId: string): RedisConnection {
+  if (redis instanceof Redis) return redis;
+  const address = redis.slots[hashSlotOf(keyId)]?.[0];
+  const server = redis.nodes('master').find((master) => addressOf(master) === address);
+  if (server?.status !== 'ready') throw new NotCounted(NOT_REACHED);
+  return server;
+}
+
 /** Throws the error of a script that adds units, as `NotCounted` if that is certain. */
 function throwNotCounted(error: unknown): never {
   // Redis rejects such a script before its first write: read-only, out of memory.
-  throw hadNoEffect(error) ? new NotCounted('Redis was not reached, or rejected to add units') : error;
+  throw hadNoEffect(error) ? new NotCounted(NOT_REACHED) : error;
 }
 
 function unexpectedReply(): Error {

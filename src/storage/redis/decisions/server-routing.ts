@@ -223,8 +223,6 @@ class ClusterRoutes implements DecisionRoutes {
     const server = new DecisionServer(redis, this.#clock);
     this.#servers.set(addressOf(redis), { server, route: routeTo(server) });
     redis.on('close', () => this.suspect());
-    // The client would connect with the first command, which would have to wait.
-    if (redis.status === 'wait' && !redis.options.readOnly) redis.connect().catch(() => {});
   }
 
   #remove(redis: Redis): void {
@@ -243,6 +241,6 @@ function routeTo(server: DecisionServer): DecisionRoute {
 }
 
 /** The address of a server as the client's slot table has it. */
-function addressOf({ options }: Redis): string {
+export function addressOf({ options }: Redis): string {
   return `${options.host}:${options.port}`;
 }
