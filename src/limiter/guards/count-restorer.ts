@@ -28,7 +28,7 @@ export interface RestorableCounters {
 const MAX_WINDOWS = 10_000;
 /** Windows given back together. */
 const CHUNK_SIZE = 200;
-/** Pause after a failed attempt. Milliseconds. */
+/** Pause before an attempt that no decision starts. Milliseconds. */
 const RETRY_MS = 500;
 /** How long units that may have been added are sent again: half as long as `RestorableCounters` remember operations. Milliseconds. */
 const UNCERTAIN_FOR_MS = 300_000;
@@ -60,8 +60,7 @@ export interface CountRestorerOptions {
 
 /**
  * Remembers the units that a replica allowed by itself during an outage, and adds them to the shared counters once the store responds
- * again. Failed attempts are retried, also without further requests; each unit is added at most once. Units of windows that have ended are
- * dropped.
+ * again: at once when a decision says so, else within a second. Each unit is added at most once. Units of windows that have ended are dropped.
  */
 export class CountRestorer {
   readonly #options: CountRestorerOptions;
@@ -77,6 +76,10 @@ export class CountRestorer {
   #givenBack = 0;
   #giving: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
+  /** An attempt failed although the store responded: only the timer starts the next one. */
+  #isPaused = false;
+  /** The chunk that the next attempt begins with, so that units that fail again and again do not keep all others waiting. */
+  #firstChunk = 0;
 
   constructor(options: CountRestorerOptions) {
     this.#options = options;
@@ -139,6 +142,7 @@ export class CountRestorer {
       noted.units += added.units;
       return true;
     }
+    this.#tryLater(nowMs);
     if (overlapping === undefined && this.size >= MAX_WINDOWS) return false;
     const open = overlapping?.filter(({ resetAtMs }) => resetAtMs > nowMs) ?? [];
     this.#uncounted.set(name, [...open, added]);
@@ -147,22 +151,15 @@ export class CountRestorer {
 
   /** Gives back the noted units, if any. Call it when the store responds, with the store's time. Never rejects. */
   async giveBack(nowMs: number): Promise<void> {
-    // Every shared decision calls this; after a failed attempt only the timer starts the next one.
-    if (this.#giving === undefined && this.#retry === undefined && this.size > 0) {
-      this.#giving = this.#giveAll(nowMs).finally(() => {
-        this.#giving = undefined;
-        this.#sending.clear();
-        if (this.size > 0) this.#retryAfter(nowMs);
-      });
-    }
+    // Every shared decision calls this.
+    if (!this.#isPaused) this.#attempt(nowMs, { wasCalled: true });
     await this.#giving;
   }
 
   /** Gives back the units that are left, without a further attempt. Resolves with the number of those that could not be. Never rejects. */
   async stop(nowMs: number): Promise<number> {
     await this.#giving;
-    clearTimeout(this.#retry);
-    this.#retry = undefined;
+    this.#isPaused = false;
     await this.giveBack(nowMs);
     clearTimeout(this.#retry);
     const left = [...this.#uncounted.values()]
@@ -171,17 +168,35 @@ export class CountRestorer {
     return left.reduce((sum, { units }) => sum + units, 0);
   }
 
-  async #giveAll(nowMs: number): Promise<void> {
-    const sent = this.#takeOpen(nowMs);
-    for (const { uncounted } of sent) {
+  #attempt(nowMs: number, { wasCalled }: { readonly wasCalled: boolean }): void {
+    if (this.#giving !== undefined || this.size === 0) return;
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    const { clock } = this.#options;
+    const startedAt = clock.monotonicMs();
+    const now = () => nowMs + clock.monotonicMs() - startedAt;
+    this.#giving = this.#giveAll(now).finally(() => {
+      this.#giving = undefined;
+      this.#sending.clear();
+      this.#isPaused = wasCalled && this.size > 0;
+      if (this.size > 0) this.#tryLater(now());
+    });
+  }
+
+  async #giveAll(now: () => number): Promise<void> {
+    const open = this.#takeOpen(now());
+    for (const { uncounted } of open) {
       const name = nameOf(uncounted);
       this.#sending.set(name, (this.#sending.get(name) ?? 0) + uncounted.units);
     }
+    const first = (this.#firstChunk * CHUNK_SIZE) % Math.max(open.length, 1);
+    this.#firstChunk += 1;
+    const sent = [...open.slice(first), ...open.slice(0, first)];
     for (let start = 0; start < sent.length; start += CHUNK_SIZE) {
       const chunk = sent.slice(start, start + CHUNK_SIZE);
-      const areAdded = await Promise.all(chunk.map((one) => this.#restore(one, nowMs)));
-      if (areAdded.every(Boolean)) continue;
-      for (const one of sent.slice(start + CHUNK_SIZE)) this.#keep(one, nowMs);
+      const areAdded = await Promise.all(chunk.map((one) => this.#restore(one, now)));
+      if (areAdded.some(Boolean)) continue;
+      for (const one of sent.slice(start + CHUNK_SIZE)) this.#keep(one, now());
       return;
     }
   }
@@ -202,15 +217,17 @@ export class CountRestorer {
   }
 
   /** Resolves with false if the units are not known to be added, and keeps them. */
-  async #restore(sent: Sent, nowMs: number): Promise<boolean> {
-    const { keyId, limit, customerId, units } = sent.uncounted;
+  async #restore(sent: Sent, now: () => number): Promise<boolean> {
+    const { keyId, limit, customerId, units, resetAtMs } = sent.uncounted;
+    const sentAtMs = now();
+    if (resetAtMs <= sentAtMs) return true;
     try {
       await this.#options.counters.restore({ keyId, limit, customerId, units }, sent.operationId);
       this.#givenBack += units;
       return true;
     } catch (error) {
       const isUncertain = sent.uncertainUntilMs === undefined && !(error instanceof NotCounted);
-      this.#keep(isUncertain ? { ...sent, uncertainUntilMs: nowMs + UNCERTAIN_FOR_MS } : sent, nowMs);
+      this.#keep(isUncertain ? { ...sent, uncertainUntilMs: sentAtMs + UNCERTAIN_FOR_MS } : sent, now());
       return false;
     }
   }
@@ -220,13 +237,14 @@ export class CountRestorer {
     else this.#uncertain.push(sent);
   }
 
-  #retryAfter(nowMs: number): void {
+  /** Starts an attempt after a pause, unless one is in progress or will be. */
+  #tryLater(nowMs: number): void {
+    if (this.#giving !== undefined || this.#retry !== undefined) return;
     const { clock } = this.#options;
-    const failedAt = clock.monotonicMs();
-    clearTimeout(this.#retry);
+    const startedAt = clock.monotonicMs();
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
-      void this.giveBack(nowMs + clock.monotonicMs() - failedAt);
+      this.#attempt(nowMs + clock.monotonicMs() - startedAt, { wasCalled: this.#isPaused });
     }, RETRY_MS).unref();
   }
 }

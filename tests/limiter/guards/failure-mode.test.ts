@@ -231,13 +231,13 @@ describe('the restorer of counts', () => {
     readonly operationId: string;
   }
 
-  function setUpRestorer(restore: () => Promise<void> = async () => {}) {
+  function setUpRestorer(restore: (units: UncountedUnits) => Promise<void> = async () => {}) {
     const restored: Restored[] = [];
     const clock = new ManualClock(Date.UTC(2026, 0));
     const counters = {
       restore: async (units: UncountedUnits, operationId: string) => {
         restored.push({ ...units, operationId });
-        await restore();
+        await restore(units);
       },
     };
     const restorer = new CountRestorer({ counters, clock, random: systemRandom });
@@ -334,6 +334,27 @@ describe('the restorer of counts', () => {
       expect(restored.map(({ units }) => units)).toEqual(expected);
     },
   );
+
+  it('gives back also what waits behind windows that fail each time, as those of one server of a cluster', async () => {
+    const { note, restorer } = setUpRestorer(async ({ keyId }) => {
+      if (keyId !== 'there') throw new NotCounted('away');
+    });
+    for (let key = 0; key < 250; key += 1) note(`away ${key}`);
+    note('there');
+    await until(() => restorer.givenBack === 1);
+    expect(restorer.size).toBe(250);
+  });
+
+  it('adds nothing to the window after the one that ended during an attempt', async () => {
+    const { restored, clock, note, restorer } = setUpRestorer(async () => {
+      clock.advance(1000);
+      throw new NotCounted('away');
+    });
+    note('key', 2000);
+    await restorer.giveBack(1600);
+    await until(() => restorer.size === 0);
+    expect(restored).toHaveLength(1);
+  });
 
   it('gives back what is left at the stop, without a pause, and says how much that failed for', async () => {
     let isAway = true;
