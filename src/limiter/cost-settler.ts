@@ -12,22 +12,17 @@ export interface SettlementCounts {
   /** The response had no valid cost: the reserve stands. */
   readonly malformed: number;
   /**
-   * The store may lack the difference, which is not sent again: only the replica counts it. The store did not respond, may have counted
-   * the request without a response, or has a reserve that is not given back any more.
+   * Only the replica counts the difference. The store did not respond, and may or may not have counted it: it is not sent again. Or the
+   * store did not decide the request, and does not get the difference.
    */
   readonly failed: number;
 }
 
 /**
- * Settles a cost without the store, which was unavailable when the request was decided, or is now. `isCertain`: the store certainly has not
- * counted the difference; undefined if the request was decided without it. Returns whether the store gets the difference afterwards, or its
- * windows have ended.
+ * Counts the difference in the replica's share, because the store is unavailable. Returns, for a request that was allowed without the store,
+ * whether the difference is counted with the request, or its windows have ended.
  */
-export type SettleAlone = (
-  decision: CountedDecision,
-  difference: CostDifference,
-  isCertain?: boolean,
-) => boolean;
+export type SettleAlone = (decision: CountedDecision, difference: CostDifference) => boolean;
 
 /** What some gateways have. */
 interface SettlerOptions {
@@ -36,6 +31,13 @@ interface SettlerOptions {
   /** Undefined: the counters are in this process. */
   readonly settleAlone?: SettleAlone | undefined;
 }
+
+/** Most differences that wait for the store. Further ones are `failed`. */
+const MOST_WAITING = 10_000;
+/** Differences that are sent together. */
+const CHUNK_SIZE = 200;
+/** Pause before what waits is sent. Milliseconds. */
+const RETRY_MS = 500;
 
 const COST = /^\d{1,15}$/;
 
@@ -46,7 +48,8 @@ export function reportedUnits(reported: string | undefined): number | undefined 
 
 /**
  * Settles costs that only the backend knows. Such a request was decided with a reserve; the difference is added to the windows in which the
- * request was counted, or subtracted from them, if they are still open. Each request is settled once, in the background.
+ * request was counted, or subtracted from them, if they are still open. Each request is settled once, in the background. A difference that
+ * the store certainly did not count, because it could not be reached, waits for it.
  */
 export class CostSettler {
   readonly #counters: Pick<WindowCounters, 'settle'>;
@@ -59,6 +62,8 @@ export class CostSettler {
     failed: 0,
   };
   readonly #pending = new Set<Promise<void>>();
+  readonly #waiting: CostDifference[] = [];
+  #retry: NodeJS.Timeout | undefined;
 
   constructor(counters: Pick<WindowCounters, 'settle'>, { thresholds, settleAlone }: SettlerOptions = {}) {
     this.#counters = counters;
@@ -81,31 +86,72 @@ export class CostSettler {
     } else if (units === undefined) {
       this.#counts.malformed += 1;
     } else {
-      const pending = this.#settle(decision, differenceOf(subject, decision, units));
-      this.#pending.add(pending);
-      void pending.then(() => this.#pending.delete(pending));
+      this.#await(this.#settle(decision, differenceOf(subject, decision, units)));
     }
   }
 
-  /** Resolves when no settlement is in flight any more. Never rejects. */
+  /** Sends what waits, and resolves when no settlement is in flight any more. What still waits then is `failed`. Never rejects. */
   async stop(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
+    await this.#sendWaiting();
+    clearTimeout(this.#retry);
+    this.#counts.failed += this.#waiting.splice(0).length;
+  }
+
+  #await(pending: Promise<void>): void {
+    this.#pending.add(pending);
+    void pending.then(() => this.#pending.delete(pending));
   }
 
   async #settle(decision: CountedDecision, difference: CostDifference): Promise<void> {
     const isNothing = difference.units === 0 || difference.windows.length === 0;
-    const isSettled = isNothing || (await this.#add(decision, difference));
-    this.#counts[isSettled ? 'settled' : 'failed'] += 1;
+    if (isNothing || decision.degraded) {
+      const isSettled = isNothing || this.#settleAlone?.(decision, difference) === true;
+      this.#counts[isSettled ? 'settled' : 'failed'] += 1;
+      return;
+    }
+    const result = await this.#send(difference);
+    if (result !== 'settled') this.#settleAlone?.(decision, difference);
+    if (result !== 'not counted') {
+      this.#counts[result] += 1;
+    } else if (this.#waiting.length < MOST_WAITING) {
+      this.#waiting.push(difference);
+      this.#sendLater();
+    } else {
+      this.#counts.failed += 1;
+    }
   }
 
-  async #add(decision: CountedDecision, difference: CostDifference): Promise<boolean> {
-    if (decision.degraded) return this.#settleAlone?.(decision, difference) ?? false;
+  async #send(difference: CostDifference): Promise<'settled' | 'failed' | 'not counted'> {
     try {
       this.#watch(difference, await this.#counters.settle(difference));
-      return true;
+      return 'settled';
     } catch (error) {
-      return this.#settleAlone?.(decision, difference, error instanceof NotCounted) ?? false;
+      return error instanceof NotCounted ? 'not counted' : 'failed';
     }
+  }
+
+  #sendLater(): void {
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined;
+      this.#await(this.#sendWaiting());
+    }, RETRY_MS).unref();
+  }
+
+  /** Ends early when the store counts none of a chunk. The next time begins with the others. */
+  async #sendWaiting(): Promise<void> {
+    const waiting = this.#waiting.splice(0);
+    let isThere = true;
+    while (isThere && waiting.length > 0) {
+      const chunk = waiting.splice(0, CHUNK_SIZE);
+      const results = await Promise.all(chunk.map((difference) => this.#send(difference)));
+      const left = chunk.filter((_, index) => results[index] === 'not counted');
+      for (const result of results) if (result !== 'not counted') this.#counts[result] += 1;
+      this.#waiting.push(...left);
+      isThere = left.length < chunk.length;
+    }
+    this.#waiting.unshift(...waiting);
+    if (this.#waiting.length > 0) this.#sendLater();
   }
 
   #watch({ keyId, customerId, windows, units }: CostDifference, { used, nowMs }: SettledWindows): void {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { CostSettler } from '../../src/limiter/cost-settler.ts';
-import { decide, LIMITER_STORES, newKeyId, quota, subject } from '../support/limiter-stores.ts';
+import { NotCounted } from '../../src/limiter/not-counted.ts';
+import { counted, decide, LIMITER_STORES, newKeyId, quota, subject } from '../support/limiter-stores.ts';
+import { until } from '../support/until.ts';
 
 describe('the settling of reported costs', () => {
   it('is over before the limiter is stopped', async () => {
@@ -31,5 +33,23 @@ describe('the settling of reported costs', () => {
     const { counters } = await store.counters.read({ keyId: asked.keyId, limits: [limit], customerId: '' });
     expect(counters).toMatchObject([{ used: 5 }]);
     await store.close();
+  });
+
+  it('goes on beside differences that can not be sent, as those of one server of a cluster', async () => {
+    const calls: string[] = [];
+    const settler = new CostSettler({
+      settle: async ({ keyId, windows }) => {
+        calls.push(keyId);
+        if (keyId !== 'back' || calls.length <= 251) throw new NotCounted('away');
+        return { used: windows.map(() => 1), nowMs: 0 };
+      },
+    });
+    const report = (keyId: string) =>
+      settler.settle(subject(keyId), counted('allowed', { degraded: false }), '5');
+    for (let key = 0; key < 250; key += 1) report(`away ${key}`);
+    report('back');
+    await until(() => settler.counts.settled === 1);
+    await settler.stop();
+    expect(settler.counts).toMatchObject({ settled: 1, failed: 250 });
   });
 });

@@ -32,7 +32,7 @@ export interface FailureModeOptions {
   readonly liveReplicas: () => number;
   /** Called for each request that was allowed locally and is certainly not in the shared counters. */
   readonly onUncounted?: (subject: LimitSubject, decision: CountedDecision) => void;
-  /** Called with a difference that is certainly not there either. Returns whether it will be; false where this is missing. */
+  /** Called with the difference when the cost of such a request is known. Returns whether it will be counted; false where it is missing. */
   readonly onSettled?: (difference: CostDifference, nowMs: number) => boolean;
   /** What of that is still not in the shared counters; nothing where it is missing. */
   readonly uncountedUnits?: UncountedUnitsOf;
@@ -96,16 +96,12 @@ export class FailureModeLimiter implements RateLimiter {
   }
 
   /** See `SettleAlone`. */
-  settle(
-    decision: CountedDecision,
-    difference: CostDifference,
-    isCertain = this.#uncounted.has(decision),
-  ): boolean {
+  settle(decision: CountedDecision, difference: CostDifference): boolean {
     const nowMs = this.sharedNowMs;
     const windows = difference.windows.filter(({ resetAtMs }) => resetAtMs > nowMs);
     if (windows.length === 0) return true;
     this.#windows.settle({ ...difference, windows });
-    if (!isCertain) return false;
+    if (!this.#uncounted.has(decision)) return false;
     return this.#options.onSettled?.({ ...difference, windows }, nowMs) ?? false;
   }
 
@@ -312,11 +308,6 @@ export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): Gu
     },
   });
   const rejectionCache = new RejectionCache(failureMode, { clock, changes });
-  const settleAlone: SettleAlone = (...settlement) => {
-    const isSettled = failureMode.settle(...settlement);
-    // The store may be back, and no further request may come.
-    if (!failureMode.isDegraded) void restorer.giveBack(failureMode.sharedNowMs);
-    return isSettled;
-  };
+  const settleAlone: SettleAlone = (decision, difference) => failureMode.settle(decision, difference);
   return { limiter: rejectionCache, rejectionCache, failureMode, breaker, restorer, settleAlone };
 }

@@ -5,7 +5,7 @@ import { guardRateLimiter } from '../../../src/limiter/guards/guarded-rate-limit
 import { NotCounted } from '../../../src/limiter/not-counted.ts';
 import type { CountedDecision, Decision, LimitSubject } from '../../../src/limiter/rate-limiter.ts';
 import type { Limit } from '../../../src/limiter/request-limits.ts';
-import type { SettledWindows } from '../../../src/limiter/window-counters.ts';
+import type { CostDifference, SettledWindows } from '../../../src/limiter/window-counters.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import { counted, quota, subject } from '../../support/limiter-stores.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -19,7 +19,16 @@ function setUp(limits: readonly Limit[] = [quota(100, 'hour')]) {
   const redis = {
     isThere: false,
     failure: new NotCounted('away') as Error,
-    settle: (): Promise<SettledWindows> => Promise.reject(new Error('not for decisions without Redis')),
+  };
+  /** Units of each difference that the counters of Redis were called with, and what such a call fails with. */
+  const settling = {
+    units: [] as number[],
+    failure: new Error('not for decisions without Redis') as Error | null,
+  };
+  const settle = async ({ units, windows }: CostDifference): Promise<SettledWindows> => {
+    settling.units.push(units);
+    if (settling.failure !== null) throw settling.failure;
+    return { used: windows.map(() => units), nowMs: clock.nowMs() };
   };
   const restored: Omit<UncountedUnits, 'keyId'>[] = [];
   const decideShared = (_subject: LimitSubject, decided: (decision: Decision) => void) => {
@@ -40,7 +49,7 @@ function setUp(limits: readonly Limit[] = [quota(100, 'hour')]) {
       },
     },
   );
-  const settler = new CostSettler({ settle: () => redis.settle() }, { settleAlone });
+  const settler = new CostSettler({ settle }, { settleAlone });
   const asked = (cost: number, customerId = 'acme') =>
     subject('key', { fresh: false, limits, cost, customerId, mayRelease: true });
   const decide = (cost: number, customerId?: string): Decision => {
@@ -61,7 +70,7 @@ function setUp(limits: readonly Limit[] = [quota(100, 'hour')]) {
     redis.isThere = true;
     clock.advance(10_000);
   };
-  return { clock, redis, restored, restorer, settler, decide, allow, redisReturns };
+  return { clock, redis, restored, restorer, settling, settler, decide, allow, redisReturns };
 }
 
 function usedIn(decision: Decision): readonly number[] {
@@ -126,6 +135,14 @@ describe('costs that a backend reports for requests decided without Redis', () =
     expect(settler.counts).toMatchObject({ settled: 1, failed: 0 });
   });
 
+  it('reach Redis from a replica that gets no further request', async () => {
+    const { allow, redis, restored } = setUp();
+    allow(1).report(40);
+    redis.isThere = true;
+    await until(() => restored.length > 0);
+    expect(restored.map(({ units }) => units)).toEqual([40]);
+  });
+
   it('are not subtracted from what Redis has already: the reserve stands, and that is counted', async () => {
     const { allow, decide, restored, restorer, redisReturns, settler } = setUp();
     const late = allow(30);
@@ -162,37 +179,53 @@ describe('costs that a backend reports for requests decided without Redis', () =
 });
 
 describe('costs that a backend reports for requests that Redis decided, when it is away', () => {
-  /** A request that Redis allowed, whose difference fails with this. */
+  /** A request that Redis allowed with a reserve of 10, whose difference fails with this. */
   async function reportAfter(failure: Error, cost: number) {
     const gateway = setUp();
     gateway.redisReturns();
     const { report } = gateway.allow(10);
     gateway.redis.isThere = false;
-    gateway.redis.settle = () => Promise.reject(failure);
+    gateway.settling.failure = failure;
     report(cost);
-    await gateway.settler.stop();
+    await until(() => gateway.settling.units.length > 0);
     return gateway;
   }
 
-  it('count in the share of the replica, and reach Redis without a further request', async () => {
-    const { decide, redis, restored, settler } = await reportAfter(new NotCounted('away'), 105);
+  it.each([
+    ['more', 105, 95],
+    ['less', 2, -8],
+  ])(
+    'are settled when it is back if they are %s than the reserve, without a further request',
+    async (_, cost, units) => {
+      const { settling, settler, restorer } = await reportAfter(new NotCounted('away'), cost);
+      expect(settler.counts).toMatchObject({ settled: 0, failed: 0 });
+      settling.failure = null;
+      await until(() => settler.counts.settled === 1);
+      expect(new Set(settling.units)).toEqual(new Set([units]));
+      expect(restorer.size).toBe(0);
+      const calls = settling.units.length;
+      await settler.stop();
+      expect(settling.units).toHaveLength(calls);
+    },
+  );
+
+  it('count in the share of the replica meanwhile', async () => {
+    const { decide } = await reportAfter(new NotCounted('away'), 105);
     expect(decide(6).kind).toBe('limited');
-    expect(settler.counts).toMatchObject({ settled: 1, failed: 0 });
-    redis.isThere = true;
-    await until(() => restored.length > 0);
-    expect(restored.map(({ units }) => units)).toEqual([95]);
   });
 
-  it('count only here where Redis may have counted them', async () => {
-    const { decide, restorer, settler } = await reportAfter(new Error('Command timed out'), 105);
-    expect(decide(6).kind).toBe('limited');
-    expect(restorer.size).toBe(0);
+  it('are sent once more before the process ends, and lost if that fails as well', async () => {
+    const { settling, settler } = await reportAfter(new NotCounted('away'), 105);
+    await settler.stop();
+    expect(settling.units.length).toBeGreaterThan(1);
     expect(settler.counts).toMatchObject({ settled: 0, failed: 1 });
   });
 
-  it('do not give a reserve back that Redis has: it stands, and that is counted', async () => {
-    const { restorer, settler } = await reportAfter(new NotCounted('away'), 2);
-    expect(restorer.size).toBe(0);
+  it('count only here where Redis may have counted them', async () => {
+    const { decide, settling, settler } = await reportAfter(new Error('Command timed out'), 105);
+    expect(decide(6).kind).toBe('limited');
+    await settler.stop();
+    expect(settling.units).toEqual([95]);
     expect(settler.counts).toMatchObject({ settled: 0, failed: 1 });
   });
 });
