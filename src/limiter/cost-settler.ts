@@ -138,7 +138,7 @@ export class CostSettler {
     }, RETRY_MS).unref();
   }
 
-  /** Ends early when the store counts none of a chunk. The next time begins with the others. */
+  /** Ends early when the store counts none of a chunk: it may lose what it gets. The next time begins with the others. */
   async #sendWaiting(): Promise<void> {
     const waiting = this.#waiting.splice(0);
     let isThere = true;
@@ -148,7 +148,7 @@ export class CostSettler {
       const left = chunk.filter((_, index) => results[index] === 'not counted');
       for (const result of results) if (result !== 'not counted') this.#counts[result] += 1;
       this.#waiting.push(...left);
-      isThere = left.length < chunk.length;
+      isThere = results.includes('settled');
     }
     this.#waiting.unshift(...waiting);
     if (this.#waiting.length > 0) this.#sendLater();

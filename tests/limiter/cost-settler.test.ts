@@ -35,6 +35,26 @@ describe('the settling of reported costs', () => {
     await store.close();
   });
 
+  it('risks few of the differences that wait when the store does not respond', async () => {
+    let [calls, atOnce] = [0, 0];
+    const sent: number[] = [];
+    const settler = new CostSettler({
+      settle: () => {
+        calls += 1;
+        atOnce += 1;
+        setImmediate(() => {
+          if (atOnce > 0) sent.push(atOnce);
+          atOnce = 0;
+        });
+        return Promise.reject(calls > 500 ? new Error('Command timed out') : new NotCounted('away'));
+      },
+    });
+    for (let key = 0; key < 500; key += 1)
+      settler.settle(subject(`${key}`), counted('allowed', { degraded: false }), '5');
+    await until(() => settler.counts.failed === 500);
+    expect(sent).toEqual([500, 200, 200, 100]);
+  });
+
   it('goes on beside differences that can not be sent, as those of one server of a cluster', async () => {
     const calls: string[] = [];
     const settler = new CostSettler({
