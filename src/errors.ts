@@ -499,6 +499,12 @@ export class StoreUnavailable extends TollgateError {
   }
 }
 
+/**
+ * A store that is there, but has not carried out this command: it took too long, perhaps because it waited for another one, or was given up for
+ * another one. Other commands may succeed.
+ */
+export class StoreBusy extends StoreUnavailable {}
+
 /** A fault of the gateway itself. */
 export class InternalError extends TollgateError {
   constructor(cause?: unknown) {

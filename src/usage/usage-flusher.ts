@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { StoreUnavailable } from '../errors.ts';
+import { StoreBusy, StoreUnavailable } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { LiveUsage, UsageBatch } from './live-usage.ts';
@@ -119,7 +119,8 @@ export class UsageFlusher {
     const noteFailure = (error: unknown) => {
       this.#note(error);
       round.isDone = false;
-      round.isStoreUnavailable ||= error instanceof StoreUnavailable;
+      // Another transaction may hold the shard, or its keys: nothing that the other shards need.
+      round.isStoreUnavailable ||= error instanceof StoreUnavailable && !(error instanceof StoreBusy);
     };
     const flushNext = async (shard: number) => {
       try {

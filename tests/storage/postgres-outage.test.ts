@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
-import { StoreUnavailable } from '../../src/errors.ts';
+import { StoreBusy, StoreUnavailable } from '../../src/errors.ts';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
+import { storeFailure } from '../../src/storage/postgres/unavailability.ts';
+import { applyUsageBatch } from '../../src/storage/postgres/usage/apply-usage-batch.ts';
+import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { freePort } from '../support/free-port.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
 import { MIGRATIONS } from '../support/records.ts';
@@ -65,8 +68,28 @@ describe('the record store, when Postgres goes down', () => {
 
   it('gives up on a statement after five seconds', async () => {
     const records = open(server.url);
-    await expect(sql`select pg_sleep(20)`.execute(records.db)).rejects.toThrow(StoreUnavailable);
+    await expect(sql`select pg_sleep(20)`.execute(records.db)).rejects.toThrow(StoreBusy);
     await records.close();
+  });
+
+  it('has usage of a shard moved although another replica has vanished while moving it', async () => {
+    const records = open(server.url);
+    const batch = { shard: 7, source: 'test', id: 1, slices: [], writers: new Map() };
+    const vanished = await records.db.startTransaction().execute();
+    await applyUsageBatch(vanished, batch);
+    // A hundredth of the timeout that it has, so that the test need not wait for as long.
+    await sql`SELECT set_config(name, (setting::int / 100)::text, true) FROM pg_settings
+      WHERE name = 'idle_in_transaction_session_timeout'`.execute(vanished);
+    expect(await new PostgresUsageHistory(records.db).apply(batch)).toEqual({ kind: 'applied' });
+    await expect(vanished.commit().execute()).rejects.toThrow(StoreUnavailable);
+    await expect(vanished.rollback().execute()).rejects.toThrow(StoreUnavailable);
+    await records.close();
+  });
+
+  it('says so where Postgres has ended a transaction that was idle for too long', () => {
+    const ended = Object.assign(new Error('terminating connection'), { code: '25P03' });
+    expect(storeFailure(ended)).toBeInstanceOf(StoreUnavailable);
+    expect(storeFailure(ended)).not.toBeInstanceOf(StoreBusy);
   });
 
   it('may be tried again when two transactions have waited for each other', async () => {
@@ -84,7 +107,7 @@ describe('the record store, when Postgres goes down', () => {
       ].map((waiting, index) => waiting.finally(() => [one, other][index]?.rollback().execute())),
     );
     const reasons = ended.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
-    expect(reasons).toEqual([expect.any(StoreUnavailable)]);
+    expect(reasons).toEqual([expect.any(StoreBusy)]);
     await records.close();
   });
 

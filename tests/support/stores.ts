@@ -31,8 +31,8 @@ export function createMigratedDatabase(): Promise<TestDatabase> {
 }
 
 /**
- * The same on a server of the caller's choice. The gateway gives up on a query after five seconds, which a busy machine may take: where
- * no test waits for that, the URL gives it a minute.
+ * The same on a server of the caller's choice. The gateway gives up on a query after five seconds, and Postgres on an idle transaction after
+ * fifteen, which a busy machine may take: where no test waits for that, the URL gives each a minute.
  */
 export async function createDatabaseOn(serverUrl: string, template = 'template1'): Promise<TestDatabase> {
   const name = `tollgate_${randomBytes(8).toString('hex')}`;
@@ -40,7 +40,8 @@ export async function createDatabaseOn(serverUrl: string, template = 'template1'
   await administer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
-  for (const timeout of ['statement_timeout', 'query_timeout']) url.searchParams.set(timeout, '60000');
+  for (const timeout of ['statement_timeout', 'query_timeout', 'idle_in_transaction_session_timeout'])
+    url.searchParams.set(timeout, '60000');
   return { url: url.href, drop: () => administer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
-import { StoreUnavailable } from '../../src/errors.ts';
+import { StoreBusy, StoreUnavailable } from '../../src/errors.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../src/storage/embedded/in-process-live-usage.ts';
@@ -189,6 +189,17 @@ describe('the flusher', () => {
     expect(history.taken).toHaveLength(shards.size - 1);
     expect(await live.read(['key 13'])).toHaveLength(1);
     expect(flusher.stats.failures).toBeGreaterThan(0);
+  });
+
+  it('does not let a shard that another transaction holds keep the others waiting', async () => {
+    const { live, history, flusher } = await setUp(named(1000));
+    history.rejection = ({ shard }) =>
+      shard === 0 ? new StoreBusy('postgres', new Error('canceling statement')) : undefined;
+    expect(await flusher.flush()).toBe(false);
+    expect(history.taken).toHaveLength(SHARDS - 1);
+    history.rejection = () => undefined;
+    expect(await flusher.flush()).toBe(true);
+    expect(await live.read(named(1000))).toEqual([]);
   });
 
   it('says why a batch was rejected and retries it where compaction fails too', async () => {

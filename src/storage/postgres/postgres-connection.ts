@@ -1,4 +1,13 @@
-import { Kysely, PostgresAdapter, PostgresDialect } from 'kysely';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  Kysely,
+  PostgresAdapter,
+  PostgresDialect,
+  type PostgresDialectConfig,
+  PostgresDriver,
+  type TransactionSettings,
+} from 'kysely';
 import { Pool, types } from 'pg';
 import { type RecordsDatabase, type RecordsTables, TYPE_PARSERS } from './records-database.ts';
 import { withUnavailability } from './unavailability.ts';
@@ -17,8 +26,12 @@ export interface PostgresOptions {
 
 /** Longest wait for a connection, and longest run of a statement, in milliseconds. */
 const TIMEOUT_MS = 5000;
-/** After this time Postgres ends a session with an idle transaction: the replica is stuck, or was cut off from Postgres. */
-export const IDLE_TRANSACTION_TIMEOUT = '15s';
+/**
+ * Postgres ends a session whose transaction has been idle for this time, and its locks with it: the replica is stuck, or was cut off. A
+ * statement may run for longer. `url` may have another time, as for the timeouts above.
+ */
+const IDLE_TIMEOUT = 'idle_in_transaction_session_timeout';
+const SET_IDLE_TIMEOUT = `SET LOCAL ${IDLE_TIMEOUT} = '15s'`;
 
 /** The driver reads instants in this style only, but a server, database or role may have another default. PgBouncer keeps the setting. */
 const SESSION = 'SET datestyle TO ISO';
@@ -57,7 +70,10 @@ function connect(
   // use, its query rejects as well, so the event can be ignored.
   pool.on('error', onIdleError);
   pool.on('connect', (client) => void client.on('error', () => {}));
-  return new Kysely<RecordsTables>({ dialect: new RecordsDialect({ pool: withUnavailability(pool) }) });
+  const onBegin = url.includes(IDLE_TIMEOUT) ? '' : SET_IDLE_TIMEOUT;
+  return new Kysely<RecordsTables>({
+    dialect: new RecordsDialect({ pool: withUnavailability(pool) }, onBegin),
+  });
 }
 
 /** Disables Kysely's lock of migrations, which belongs to the session: the lock of `applyMigrations` ends with the transaction. */
@@ -67,8 +83,35 @@ class UnlockedAdapter extends PostgresAdapter {
 }
 
 class RecordsDialect extends PostgresDialect {
+  readonly #createDriver: () => PostgresDriver;
+
+  constructor(config: PostgresDialectConfig, onBegin: string) {
+    super(config);
+    this.#createDriver = () => new RecordsDriver(config, onBegin);
+  }
+
+  override createDriver(): PostgresDriver {
+    return this.#createDriver();
+  }
+
   override createAdapter(): PostgresAdapter {
     return new UnlockedAdapter();
+  }
+}
+
+/** Begins each transaction with a further statement, in the same round trip. With a pooler a session can't keep what it sets. */
+class RecordsDriver extends PostgresDriver {
+  readonly #onBegin: string;
+
+  constructor(config: PostgresDialectConfig, onBegin: string) {
+    super(config);
+    this.#onBegin = onBegin;
+  }
+
+  override beginTransaction(connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
+    const executeQuery: DatabaseConnection['executeQuery'] = ({ sql }) =>
+      connection.executeQuery(CompiledQuery.raw(`${sql}; ${this.#onBegin}`));
+    return super.beginTransaction({ ...connection, executeQuery }, settings);
   }
 }
 

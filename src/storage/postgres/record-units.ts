@@ -1,7 +1,5 @@
-import { sql } from 'kysely';
 import type { UnitOfWork } from '../../platform/unit-of-work.ts';
 import { inTransaction } from './in-transaction.ts';
-import { IDLE_TRANSACTION_TIMEOUT } from './postgres-connection.ts';
 import type { RecordsDatabase } from './records-database.ts';
 import type { Repositories } from './repositories.ts';
 
@@ -30,9 +28,6 @@ export async function runUnit<Result>(
 ): Promise<Result> {
   const effects: (() => Promise<void>)[] = [];
   const result = await database.transaction().execute(async (db) => {
-    await sql
-      .raw(`SET LOCAL idle_in_transaction_session_timeout = '${IDLE_TRANSACTION_TIMEOUT}'`)
-      .execute(db);
     const unit: RecordUnit = {
       ...repositoriesOn(db),
       db,

@@ -1,6 +1,6 @@
 import type { PostgresCursor, PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
 import type { Pool, PoolClient, QueryResult } from 'pg';
-import { StoreUnavailable } from '../../errors.ts';
+import { StoreBusy, StoreUnavailable } from '../../errors.ts';
 
 /**
  * Wraps a pool for Kysely: every failed query rejects with the result of `storeFailure`.
@@ -47,25 +47,30 @@ function takeRows(result: QueryResult): QueryResult {
 }
 
 /**
- * The error with which a failed query rejects: `StoreUnavailable` if Postgres is unavailable, lacks tables or columns that this version of
- * the program needs, or rolled the transaction back for another one; otherwise the error itself. This is the only place that makes the distinction.
+ * The error with which a failed query rejects: `StoreBusy` if Postgres cancelled the statement, or rolled the transaction back for another one;
+ * `StoreUnavailable` if it is unavailable, or lacks tables or columns that this version of the program needs; otherwise the error itself.
+ * This is the only place that makes the distinction.
  */
 export function storeFailure(error: unknown): unknown {
-  return meansUnavailable(error) || hasState(error, UNPREPARED_STATE) || hasState(error, ROLLED_BACK_STATE)
+  if (hasState(error, CANCELLED_STATE) || hasState(error, ROLLED_BACK_STATE))
+    return new StoreBusy('postgres', error);
+  return meansUnavailable(error) || hasState(error, UNPREPARED_STATE)
     ? new StoreUnavailable('postgres', error)
     : error;
 }
 
-/** Whether a query failed because Postgres cancelled its statement, for which it may be too large: SQLSTATE 57014. */
+/** Whether a query failed because Postgres cancelled its statement, for which it may be too large. */
 export function isStatementTimeout(error: unknown): boolean {
-  return error instanceof StoreUnavailable && error.cause instanceof Error && codeOf(error.cause) === '57014';
+  return error instanceof StoreBusy && hasState(error.cause, CANCELLED_STATE);
 }
 
 /**
  * SQLSTATEs: 08 connection exceptions, 53 out of resources (also too many connections), 57P0x shut down or starting,
- * 57014 cancelled by statement_timeout, 25006 a standby replied, as during a failover.
+ * 25006 a standby replied, as during a failover, 25P03 and 25P04 the transaction took too long and the connection was closed.
  */
-const UNAVAILABLE_STATE = /^(?:08...|53...|57P0.|57014|25006)$/;
+const UNAVAILABLE_STATE = /^(?:08...|53...|57P0.|25006|25P0[34])$/;
+/** Cancelled by statement_timeout. */
+const CANCELLED_STATE = /^57014$/;
 /** A table, a column or the schema is missing: the migrations are still to be applied. */
 const UNPREPARED_STATE = /^(?:42P01|42703|3F000)$/;
 /** Two transactions waited for each other: it can be tried again. */
