@@ -421,6 +421,24 @@ describe.each([
     await own.remove();
   });
 
+  it('adds a batch once, although Postgres twice rolls it back for another transaction', async () => {
+    const own = await create();
+    const { db } = own.records;
+    // A sequence goes on although its transaction is rolled back.
+    await sql`CREATE SEQUENCE attempts`.execute(db);
+    await sql`CREATE FUNCTION fail_twice() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF nextval('attempts') <= 2 THEN RAISE EXCEPTION USING ERRCODE = 'deadlock_detected'; END IF;
+      RETURN NULL; END $$`.execute(db);
+    await sql`CREATE TRIGGER fail_twice AFTER INSERT ON usage_total_hours
+      FOR EACH STATEMENT EXECUTE FUNCTION fail_twice()`.execute(db);
+    const key = sampleKey();
+    await own.records.keys.insert(key, sampleChange());
+    const rolledBack = new PostgresUsageHistory(db);
+    expect(await rolledBack.apply(batchOf(sliceOf(key.id, { times: 3 })))).toEqual(APPLIED);
+    expect((await rolledBack.read(key.id)).totals.requests).toBe(3);
+    await own.remove();
+  });
+
   it('takes the same batches from many at once, and counts them once', async () => {
     const keyIds = await Promise.all(Array.from({ length: 30 }, newKey));
     const shuffled = () => keyIds.toSorted(() => Math.random() - 0.5);

@@ -64,6 +64,11 @@ export function isStatementTimeout(error: unknown): boolean {
   return error instanceof StoreBusy && hasState(error.cause, CANCELLED_STATE);
 }
 
+/** Whether a transaction failed because Postgres rolled it back for another one: it can be tried again. */
+export function isRolledBack(error: unknown): boolean {
+  return error instanceof StoreBusy && hasState(error.cause, ROLLED_BACK_STATE);
+}
+
 /**
  * SQLSTATEs: 08 connection exceptions, 53 out of resources (also too many connections), 57P0x shut down or starting,
  * 25006 a standby replied, as during a failover, 25P03 and 25P04 the transaction took too long and the connection was closed.
@@ -73,8 +78,8 @@ const UNAVAILABLE_STATE = /^(?:08...|53...|57P0.|25006|25P0[34])$/;
 const CANCELLED_STATE = /^57014$/;
 /** A table, a column or the schema is missing: the migrations are still to be applied. */
 const UNPREPARED_STATE = /^(?:42P01|42703|3F000)$/;
-/** Two transactions waited for each other: it can be tried again. */
-const ROLLED_BACK_STATE = /^40P01$/;
+/** A serialization failure; or two transactions waited for each other. */
+const ROLLED_BACK_STATE = /^(?:40001|40P01)$/;
 const UNAVAILABLE_SYSTEM = /^(?:ECONN\w+|ETIMEDOUT|EPIPE|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
 /** The errors of `pg` itself have no code. */
 const UNAVAILABLE_MESSAGE =

@@ -10,12 +10,12 @@ import type {
 } from '../../../usage/usage-history.ts';
 import { noCounts } from '../../../usage/usage-slice.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { isRolledBack } from '../unavailability.ts';
 import { applyUsageBatch, SHARD_LOCKS } from './apply-usage-batch.ts';
 import { rotateUsagePartitions } from './usage-partitions.ts';
 import { countsOfRow } from './usage-rows.ts';
 
-/** Serialization failure, deadlock: Postgres rolled the transaction back, and it can be retried. */
-const ASKED_AGAIN = new Set(['40001', '40P01']);
+/** Attempts at a transaction that Postgres rolls back for another one. */
 const ATTEMPTS = 3;
 /** Stands for the shard in rows of a key. */
 const OF_A_KEY = -1;
@@ -132,8 +132,7 @@ export class PostgresUsageHistory implements UsageHistory {
         .transaction()
         .execute((transaction) => applyUsageBatch(transaction, batch, requireHeld));
     } catch (error) {
-      const isAskedAgain = error instanceof Error && 'code' in error && ASKED_AGAIN.has(String(error.code));
-      if (!isAskedAgain || attempts <= 1) throw error;
+      if (!isRolledBack(error) || attempts <= 1) throw error;
       return this.#applyAsOften(batch, requireHeld, attempts - 1);
     }
   }
