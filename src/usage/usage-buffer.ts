@@ -51,6 +51,8 @@ export interface UsageRecorder {
 }
 
 const HOUR_MS = 3_600_000;
+/** A duration beyond this makes no sense. Milliseconds. */
+const LONGEST_MS = 366 * 24 * HOUR_MS;
 /** Most names of all keys together, about 400 bytes each. The number of keys needs no bound: only existing keys are recorded. */
 const MAX_NAMES = 50_000;
 /** Most slices of one key. If a store is unavailable for days, or plans change meanwhile, further usage goes into the last slice. */
@@ -251,7 +253,7 @@ function openHour(slice: UsageSlice, hour: number): Counts {
   return counts;
 }
 
-/** Whole microseconds; 0 for no duration, and for one that is negative or impossibly long. */
+/** Whole microseconds; 0 for no duration, and for one that is negative or longer than a year. */
 function microseconds(ms: number | null): number {
-  return ms !== null && ms > 0 && ms < Number.MAX_SAFE_INTEGER / 1e9 ? Math.round(ms * 1000) : 0;
+  return ms !== null && ms > 0 && ms < LONGEST_MS ? Math.round(ms * 1000) : 0;
 }

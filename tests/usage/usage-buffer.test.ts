@@ -166,6 +166,12 @@ describe('the buffer', () => {
     }
   });
 
+  it('counts the whole duration of a request that takes days', () => {
+    const { buffer } = bufferAt(0);
+    for (const hours of [3, 72]) buffer.record(completed({ responseTimeMs: hours * HOUR_MS }));
+    expect(totalsOf(only(taken(buffer)))).toMatchObject({ forwarded: 2, forwardedUs: 270_000_000_000 });
+  });
+
   it('does not let a duration that makes no sense into a sum', () => {
     const { buffer } = bufferAt(0);
     for (const responseTimeMs of [Number.NaN, -5, Number.POSITIVE_INFINITY, 1e300])
