@@ -98,8 +98,8 @@ export interface AuditLog {
    */
   retireKeys(): Promise<number>;
   /**
-   * Removes the oldest entries, made before the instant. The others remain a valid chain. Resolves with the number removed. Rejects if
-   * they do not verify: a change would be covered up.
+   * Removes the oldest entries: those that are older than `keptMs` at `nowMs` and by the clock of the store. The others remain a valid chain.
+   * Resolves with the number removed. Rejects if they do not verify: a change would be covered up.
    */
-  prune(beforeMs: number): Promise<number>;
+  prune(nowMs: number, keptMs: number): Promise<number>;
 }

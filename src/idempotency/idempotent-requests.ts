@@ -126,7 +126,7 @@ export class IdempotentRequests<Unit> {
   /** Removes expired responses. */
   async prune(): Promise<void> {
     const { store, clock } = this.#options;
-    await store.prune(clock.nowMs() - KEPT_MS);
+    await store.prune(clock.nowMs(), KEPT_MS);
   }
 
   /** Stores the claim, unless the request has been performed: then resolves with its response. */

@@ -39,6 +39,6 @@ export interface ResponseStore<Unit> extends SealedResponses {
     work: (unit: Unit) => Promise<Buffer>,
     responseTo: (failure: unknown) => Buffer,
   ): Promise<PerformedOnce>;
-  /** Removes responses that are older than an instant. */
-  prune(beforeMs: number): Promise<void>;
+  /** Removes responses that are older than `keptMs` at `nowMs` and by the clock of the store. */
+  prune(nowMs: number, keptMs: number): Promise<void>;
 }

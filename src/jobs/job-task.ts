@@ -55,7 +55,7 @@ export class JobTask {
       this.#isFailing = false;
       if (clock.monotonicMs() - this.#trimmedAtMs >= TRIM_EVERY_MS) {
         this.#trimmedAtMs = clock.monotonicMs();
-        await store.trim(clock.nowMs() - KEPT_MS);
+        await store.trim(clock.nowMs(), KEPT_MS);
       }
       return IDLE_PAUSE_MS;
     } catch (err) {

@@ -202,12 +202,11 @@ async function prune({
   retentionDays,
   dailyRetentionDays,
 }: UsageOptions): Promise<boolean> {
-  const nowMs = clock.nowMs();
   try {
     await history.prune({
-      nowMs,
-      hoursSinceMs: nowMs - retentionDays * DAY_MS,
-      daysSinceMs: nowMs - dailyRetentionDays * DAY_MS,
+      nowMs: clock.nowMs(),
+      hoursKeptMs: retentionDays * DAY_MS,
+      daysKeptMs: dailyRetentionDays * DAY_MS,
     });
     return true;
   } catch (error) {

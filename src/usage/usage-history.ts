@@ -35,11 +35,11 @@ export interface TotalsHistory {
 /** The totals that are kept of one key. */
 export type KeptTotals = Pick<KeyHistory, 'totals' | 'lastUsedAtMs'>;
 
-/** From which instants on usage over time is kept, and what time it is. Milliseconds since 1970. */
+/** How long usage over time is kept, in milliseconds, and what time it is, in milliseconds since 1970. */
 export interface UsageRetention {
   readonly nowMs: number;
-  readonly hoursSinceMs: number;
-  readonly daysSinceMs: number;
+  readonly hoursKeptMs: number;
+  readonly daysKeptMs: number;
 }
 
 /** Where usage is kept for good. Every method rejects with `StoreUnavailable` when the store does not respond. */
@@ -54,6 +54,9 @@ export interface UsageHistory {
   read(keyId: string): Promise<KeyHistory>;
   /** One query. */
   readTotals(keyIds: readonly string[]): Promise<TotalsHistory>;
-  /** Removes usage that is past its retention, most of it in whole months, and prepares the store for the next month. */
+  /**
+   * Removes usage that is past its retention at `nowMs` and by the clock of the store, most of it in whole months, and prepares the store for
+   * the next month.
+   */
   prune(retention: UsageRetention): Promise<void>;
 }

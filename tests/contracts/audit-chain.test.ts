@@ -188,7 +188,7 @@ describe.each([
       firstBroken: 3,
       entries: 0,
     });
-    await expect(records.audit.prune(START_MS + 4 * DAY_MS)).rejects.toThrow(
+    await expect(records.audit.prune(START_MS + 4 * DAY_MS, 0)).rejects.toThrow(
       'was changed outside of Tollgate',
     );
     expect(await verify()).toMatchObject({ isValid: false, problem: 'beginning' });
@@ -196,7 +196,7 @@ describe.each([
 
   it('can not make retention remove an entry by an older time', async () => {
     await change(sql`UPDATE audit_log SET at = at - interval '30 days' WHERE sequence <= 2`);
-    await expect(records.audit.prune(START_MS - DAY_MS)).rejects.toThrow(
+    await expect(records.audit.prune(START_MS - DAY_MS, 0)).rejects.toThrow(
       'aud_0000000000000001 was changed outside of Tollgate: nothing is removed from the audit log',
     );
     expect(await rows()).toHaveLength(5);
@@ -205,7 +205,7 @@ describe.each([
   it('leaves retention at work, and heads that were noted behind what it removed', async () => {
     const noted = await head();
     await write(1);
-    expect(await records.audit.prune(START_MS + 3 * DAY_MS)).toBe(3);
+    expect(await records.audit.prune(START_MS + 3 * DAY_MS, 0)).toBe(3);
     expect(await verify(noted)).toMatchObject({ isValid: true, entries: 3, expectation: 'met' });
     const [oldest] = await rows();
     const removed = { count: 3, hash: Buffer.from(oldest?.previous_hash ?? []).toString('hex') };
@@ -224,7 +224,7 @@ describe.each([
     expect(await verify()).toMatchObject({ isValid: false, problem: 'unknown_key', firstBroken: 1 });
     await write(1);
     expect(await verify()).toMatchObject({ isValid: false, problem: 'unknown_key', firstBroken: 1 });
-    await expect(records.audit.prune(START_MS + 9 * DAY_MS)).rejects.toThrow('nothing is removed');
+    await expect(records.audit.prune(START_MS + 9 * DAY_MS, 0)).rejects.toThrow('nothing is removed');
   });
 
   it('finds a change with thousands of entries in one chain', async () => {
@@ -295,7 +295,7 @@ describe('the encryption keys of the audit log', () => {
   it('can be taken out of it after they were retired, with heads unchanged', async () => {
     const [old, both, current] = [await open(oldKey), await open(newKey, oldKey), await open(newKey)];
     for (const records of [old, old, both]) await write(records);
-    await old.audit.prune(START_MS);
+    await old.audit.prune(START_MS, 0);
     const { head } = await verify(both);
     expect(await both.audit.retireKeys()).toBe(1);
     expect(await both.audit.retireKeys()).toBe(1);

@@ -102,8 +102,8 @@ describe.each([
   });
 
   it('still verifies after the oldest entries were removed, and goes on', async () => {
-    expect(await store.records.audit.prune(START_MS)).toBe(0);
-    expect(await store.records.audit.prune(START_MS + 2 * DAY_MS)).toBe(2);
+    expect(await store.records.audit.prune(START_MS, 0)).toBe(0);
+    expect(await store.records.audit.prune(START_MS + 2 * DAY_MS, 0)).toBe(2);
     expect(await sequences({})).toEqual([5, 4, 3]);
     expect(await store.records.audit.verify()).toMatchObject({ isValid: true, entries: 3 });
     await store.records.keys.insert(sampleKey(), atDay(5));
@@ -121,13 +121,13 @@ describe.each([
     const before = await sequences({});
     await store.records.audit.record(ACTION, atDay(100));
     await store.records.audit.record(ACTION, atDay(6));
-    expect(await store.records.audit.prune(START_MS + 50 * DAY_MS)).toBe(before.length);
+    expect(await store.records.audit.prune(START_MS + 50 * DAY_MS, 0)).toBe(before.length);
     expect(await sequences({})).toHaveLength(2);
     expect(await store.records.audit.verify()).toMatchObject({ isValid: true, entries: 2 });
   });
 
   it('can be empty', async () => {
-    expect(await store.records.audit.prune(START_MS + 1000 * DAY_MS)).toBe(2);
+    expect(await store.records.audit.prune(START_MS + 1000 * DAY_MS, 0)).toBe(2);
     expect(await store.records.audit.verify()).toMatchObject({ isValid: true, entries: 0 });
     await store.records.audit.record(ACTION, atDay(7));
     expect(await store.records.audit.verify()).toMatchObject({ isValid: true, entries: 1 });
@@ -190,10 +190,18 @@ describe.each([
     const writes = Array.from({ length: 20 }, (_, n) => store.records.audit.record(ACTION, atDay(200 + n)));
     const reports = await Promise.all([
       ...Array.from({ length: 5 }, () => store.records.audit.verify()),
-      store.records.audit.prune(START_MS + 205 * DAY_MS).then(() => store.records.audit.verify()),
+      store.records.audit.prune(START_MS + 205 * DAY_MS, 0).then(() => store.records.audit.verify()),
     ]);
     await Promise.all(writes);
     for (const report of reports) expect(report).toMatchObject({ isValid: true });
     expect(await store.records.audit.verify()).toMatchObject({ isValid: true });
+  });
+
+  it('keeps what is current where the clock of a replica is a year ahead of the store', async () => {
+    const nowMs = Date.now();
+    await store.records.audit.record(ACTION, sampleChange({ atMs: nowMs }));
+    const current = await sequences({ fromMs: nowMs });
+    await store.records.audit.prune(nowMs + 366 * DAY_MS, 365 * DAY_MS);
+    expect(await sequences({ fromMs: nowMs })).toEqual(current);
   });
 });

@@ -181,11 +181,11 @@ describe.each([
     expect(await responses.performOnce(later, makesPlan('new', 'new'), rethrow)).toMatchObject({
       kind: 'performed',
     });
-    await responses.prune(later.atMs);
+    await responses.prune(later.atMs, 0);
     expect(await responses.performOnce(later, makesPlan('x'), rethrow)).toMatchObject({
       sealed: Buffer.from('new'),
     });
-    await responses.prune(later.atMs + 1);
+    await responses.prune(later.atMs + 1, 0);
     expect(await responses.performOnce(later, makesPlan('y', 'last'), rethrow)).toMatchObject({
       sealed: Buffer.from('last'),
     });
@@ -205,6 +205,14 @@ describe.each([
     clock.advance(1);
     await requests.prune();
     expect(await count()).toBe(before);
+  });
+
+  it('keeps a response where the clock of a replica is a year ahead of the store', async () => {
+    const { responses } = store.records;
+    const once = onceAt(Date.now());
+    await responses.performOnce(once, async () => Buffer.from('current'), rethrow);
+    await responses.prune(once.atMs + 365 * DAY_MS, DAY_MS);
+    expect(await responses.performOnce(once, makesPlan('again'), rethrow)).toMatchObject({ kind: 'stored' });
   });
 
   it('lists all responses in pages, and replaces one that has not changed', async () => {

@@ -18,6 +18,7 @@ import { HOUR, manyNames, requestsIn, sliceOf } from '../usage/support/sample-us
 
 const APPLIED = { kind: 'applied' };
 const HOUR_MS = 3_600_000;
+const YEAR_MS = 365 * 24 * HOUR_MS;
 
 describe.each([
   ['Postgres', createPostgresRecords],
@@ -334,7 +335,7 @@ describe.each([
     const at = (text: string) => Date.parse(text);
     await own.records.keys.insert({ ...sampleKey(), id: 'key_of_months' }, sampleChange());
     const pruneAt = (now: string, since: string) =>
-      months.prune({ nowMs: at(now), hoursSinceMs: at(since), daysSinceMs: at(since) });
+      months.prune({ nowMs: at(now), hoursKeptMs: at(now) - at(since), daysKeptMs: at(now) - at(since) });
     await pruneAt('2026-01-15T00:00:00Z', '2025-10-15T00:00:00Z');
     const hourOf = (text: string) => at(text) / HOUR_MS;
     const used = ['2025-09-30T23:00:00Z', '2026-01-31T23:00:00Z', '2026-02-01T00:00:00Z'];
@@ -368,6 +369,23 @@ describe.each([
     await own.remove();
   });
 
+  it('keeps current usage where the clock of a replica is a year ahead of the store', async () => {
+    const own = await create();
+    const { db } = own.records;
+    const current = new PostgresUsageHistory(db);
+    const hour = Math.floor(Date.now() / HOUR_MS);
+    await current.apply(batchOf({ ...sliceOf('key_current', { hour }), day: Math.floor(hour / 24) }));
+    const kept = { hoursKeptMs: YEAR_MS / 4, daysKeptMs: YEAR_MS / 2 };
+    await current.prune({ nowMs: Date.now(), ...kept });
+    await current.prune({ nowMs: Date.now() + YEAR_MS, ...kept });
+    for (const table of ['usage_hours', 'usage_key_days', 'usage_customer_days', 'usage_total_hours'])
+      expect([table, (await sql`SELECT FROM ${sql.table(table)}`.execute(db)).rows.length]).toEqual([
+        table,
+        1,
+      ]);
+    await own.remove();
+  });
+
   it('moves the rows of a month into its partition where that was not made in time', async () => {
     const own = await create();
     const { db } = own.records;
@@ -390,8 +408,7 @@ describe.each([
     expect(await partitions()).toEqual(
       tables.map((table) => ({ partition: `${table}_default`, requests: 3 })),
     );
-    const sinceMs = Date.parse('2026-01-01T00:00:00Z');
-    await months.prune({ nowMs: hour * HOUR_MS, hoursSinceMs: sinceMs, daysSinceMs: sinceMs });
+    await months.prune({ nowMs: hour * HOUR_MS, hoursKeptMs: YEAR_MS, daysKeptMs: YEAR_MS });
     expect(await partitions()).toEqual(
       tables.map((table) => ({ partition: `${table}_2026_06`, requests: 3 })),
     );
@@ -415,8 +432,7 @@ describe.each([
       SET moved_at = now() - CASE writer WHEN 'six' THEN interval '6 days' ELSE interval '8 days' END`.execute(
       db,
     );
-    const nowMs = Date.now();
-    await kept.prune({ nowMs, hoursSinceMs: nowMs, daysSinceMs: nowMs });
+    await kept.prune({ nowMs: Date.now(), hoursKeptMs: 0, daysKeptMs: 0 });
     expect([await kept.hasWrite(7, 'six', 5), await kept.hasWrite(7, 'eight', 5)]).toEqual([true, false]);
     await own.remove();
   });
@@ -567,8 +583,7 @@ describe('a month whose usage came before its partition', () => {
     const holder = await db.startTransaction().execute();
     try {
       await sql`SELECT pg_advisory_xact_lock(7)`.execute(holder);
-      const nowMs = HOUR * HOUR_MS;
-      const made = history.prune({ nowMs, hoursSinceMs: 0, daysSinceMs: 0 });
+      const made = history.prune({ nowMs: HOUR * HOUR_MS, hoursKeptMs: YEAR_MS, daysKeptMs: YEAR_MS });
       await until(async () => (await waitingForLocks(db)) === 1);
       const read = db
         .selectFrom('usage_hours')

@@ -289,9 +289,9 @@ describe('A job', () => {
     const { body } = await cancel(jobId);
     const { jobs } = management.records;
     const endedAtMs = Date.parse(body.endedAt);
-    await jobs.trim(endedAtMs - 1000);
+    await jobs.trim(endedAtMs - 1000, 0);
     expect(await jobs.find(jobId)).toBeDefined();
-    await jobs.trim(endedAtMs + 1000);
+    await jobs.trim(endedAtMs + 1000, 0);
     expect([await jobs.find(earlierId), await jobs.find(jobId)]).toEqual([undefined, undefined]);
     expect(await jobs.keysFrom(jobId, 0, 1)).toEqual([]);
     expect(await jobs.find(runningId)).toBeDefined();

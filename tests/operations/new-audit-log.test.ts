@@ -91,7 +91,7 @@ async function breakLog(): Promise<void> {
   const before = open(store.database, OLD_KEY);
   for (let day = 1; day <= 7; day += 1)
     await before.audit.record(ACTION, sampleChange({ atMs: Date.UTC(2025, 0, day) }));
-  await before.audit.prune(Date.UTC(2025, 0, 3));
+  await before.audit.prune(Date.UTC(2025, 0, 3), 0);
   await before.close();
   expect(await store.records.audit.retireKeys()).toBe(1);
   await sql`UPDATE audit_log SET address = '192.0.2.1' WHERE sequence = 5`.execute(store.records.db);

@@ -24,7 +24,7 @@ export function wireAudit(
   const upkeep = async (): Promise<boolean> => {
     try {
       await report();
-      const removed = await records.audit.prune(clock.nowMs() - settings.auditRetentionDays * DAY_MS);
+      const removed = await records.audit.prune(clock.nowMs(), settings.auditRetentionDays * DAY_MS);
       if (removed > 0) log.info({ removed }, 'old entries of the audit log were removed');
       return true;
     } catch (error) {

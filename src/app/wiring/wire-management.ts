@@ -130,7 +130,7 @@ function storeWith<Unit extends RecordScope>(
   return {
     performOnce: (request, work, responseTo) =>
       store.performOnce(request, (unit) => work(servicesIn(unit)), responseTo),
-    prune: (beforeMs) => store.prune(beforeMs),
+    prune: (nowMs, keptMs) => store.prune(nowMs, keptMs),
     after: (id, limit) => store.after(id, limit),
     replace: (response, sealed) => store.replace(response, sealed),
   };

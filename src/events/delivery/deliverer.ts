@@ -85,13 +85,14 @@ export class Deliverer {
   /** Removes what is not needed any more, for some seconds. Resolves with whether there may be more. */
   trim(): Promise<boolean> {
     const { queue, clock } = this.#options;
-    const [nowMs, startedMs] = [clock.nowMs(), clock.monotonicMs()];
-    const limits = {
-      succeededBeforeMs: nowMs - SUCCEEDED_KEPT_DAYS * DAY_MS,
-      failedBeforeMs: nowMs - FAILED_KEPT_DAYS * DAY_MS,
-      eventsBeforeMs: nowMs - EVENTS_KEPT_DAYS * DAY_MS,
+    const startedMs = clock.monotonicMs();
+    const retention = {
+      nowMs: clock.nowMs(),
+      succeededKeptMs: SUCCEEDED_KEPT_DAYS * DAY_MS,
+      failedKeptMs: FAILED_KEPT_DAYS * DAY_MS,
+      eventsKeptMs: EVENTS_KEPT_DAYS * DAY_MS,
     };
-    return queue.trim(limits, () => clock.monotonicMs() - startedMs < TRIM_TURN_MS);
+    return queue.trim(retention, () => clock.monotonicMs() - startedMs < TRIM_TURN_MS);
   }
 
   /** Resolves when no request is under way any more. */

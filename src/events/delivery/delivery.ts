@@ -128,13 +128,15 @@ export interface DeliveryQueue {
    * all webhooks have considered and no stream can ask for. Does some of each while `goesOn` says so, and resolves with whether there may be
    * more. What can't be removed keeps nothing else from being removed: it rejects at the end.
    */
-  trim(limits: TrimLimits, goesOn: () => boolean): Promise<boolean>;
+  trim(retention: DeliveryRetention, goesOn: () => boolean): Promise<boolean>;
 }
 
-/** What is removed. Milliseconds since 1970. */
-export interface TrimLimits {
-  readonly succeededBeforeMs: number;
+/** How long what is kept, in milliseconds, at `nowMs` and by the clock of the store. */
+export interface DeliveryRetention {
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+  readonly succeededKeptMs: number;
   /** Of deliveries that failed, and those to disabled webhooks. */
-  readonly failedBeforeMs: number;
-  readonly eventsBeforeMs: number;
+  readonly failedKeptMs: number;
+  readonly eventsKeptMs: number;
 }

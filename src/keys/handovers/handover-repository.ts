@@ -47,6 +47,9 @@ export interface HandoverRepository {
     open: (handoverId: string, sealed: Buffer) => string,
     change: ChangeContext,
   ): Promise<(FoundHandover & { readonly secret?: string }) | undefined>;
-  /** Deletes what links keep that have expired at `nowMs` or whose secret is no longer valid, and links that expired before `beforeMs`. */
-  prune(nowMs: number, beforeMs: number): Promise<void>;
+  /**
+   * Deletes what links keep that have expired at `nowMs` and by the clock of the store, or whose secret is no longer valid then, and links that
+   * expired more than `keptMs` before.
+   */
+  prune(nowMs: number, keptMs: number): Promise<void>;
 }

@@ -120,8 +120,8 @@ export class HandoverService {
   }
 
   async prune(): Promise<void> {
-    const nowMs = this.#options.clock.nowMs();
-    await this.#options.repository.prune(nowMs, nowMs - KEPT_MS);
+    const { repository, clock } = this.#options;
+    await repository.prune(clock.nowMs(), KEPT_MS);
   }
 
   async #insert(keyId: string, link: NewLink, change: ChangeContext): Promise<MadeHandover> {

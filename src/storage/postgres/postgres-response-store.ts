@@ -5,6 +5,7 @@ import type {
   ResponseStore,
   StoredResponse,
 } from '../../idempotency/response-store.ts';
+import { earlierNowMs } from './earlier-now.ts';
 import type { RecordScope, RecordUnit } from './record-units.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
@@ -33,7 +34,8 @@ export class PostgresResponseStore implements ResponseStore<RecordUnit> {
     });
   }
 
-  async prune(beforeMs: number): Promise<void> {
+  async prune(nowMs: number, keptMs: number): Promise<void> {
+    const beforeMs = (await earlierNowMs(this.#db, nowMs)) - keptMs;
     await this.#db.deleteFrom('idempotent_responses').where('created_at', '<', new Date(beforeMs)).execute();
   }
 

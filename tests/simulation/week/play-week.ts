@@ -15,7 +15,7 @@ import { type WeekRequest, WeekTraffic } from './week-traffic.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** A Thursday; the month ends on the Sunday. */
-export const WEEK_BEGINS_MS = Date.UTC(2027, 0, 28);
+export const WEEK_BEGINS_MS = Date.UTC(2025, 0, 28);
 const HOURS = 7 * 24;
 const REPLICAS = 3;
 /** Of hours: January ends on the Sunday and is too old on Wednesday, within the week. */
@@ -89,7 +89,7 @@ export async function playWeek(
 const JANUARY_IS_TOO_OLD = (4 + KEPT_DAYS) * 24;
 
 function retentionAt(nowMs: number) {
-  return { nowMs, hoursSinceMs: nowMs - KEPT_DAYS * DAY_MS, daysSinceMs: nowMs - DAILY_KEPT_DAYS * DAY_MS };
+  return { nowMs, hoursKeptMs: KEPT_DAYS * DAY_MS, daysKeptMs: DAILY_KEPT_DAYS * DAY_MS };
 }
 
 function recordAll(requests: readonly WeekRequest[], replicas: readonly Replica[], clock: ManualClock): void {

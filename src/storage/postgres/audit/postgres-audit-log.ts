@@ -11,6 +11,7 @@ import type {
 } from '../../../audit/audit-log.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { TollgateError } from '../../../errors.ts';
+import { earlierNowMs } from '../earlier-now.ts';
 import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
 import { type AuditLogEndsTable, entryOfRow } from './audit-log-tables.ts';
 import type { AuditedChanges } from './audited-changes.ts';
@@ -121,7 +122,8 @@ export class PostgresAuditLog implements AuditLog {
     });
   }
 
-  async prune(beforeMs: number): Promise<number> {
+  async prune(nowMs: number, keptMs: number): Promise<number> {
+    const beforeMs = (await earlierNowMs(this.#db, nowMs)) - keptMs;
     let removed = 0;
     for (;;) {
       const batch = await this.#db.transaction().execute((trx) => this.#pruneBatch(trx, beforeMs));

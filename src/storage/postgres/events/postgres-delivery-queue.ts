@@ -5,13 +5,14 @@ import {
   type Backlog,
   type Delivery,
   type DeliveryQueue,
+  type DeliveryRetention,
   KEPT_ATTEMPTS,
   MOST_COUNTED,
   type NewDelivery,
-  type TrimLimits,
 } from '../../../events/delivery/delivery.ts';
 import type { OutboxEvent } from '../../../events/outbox-event.ts';
 import type { StoredWebhook, Webhook } from '../../../events/webhook.ts';
+import { earlierNowMs } from '../earlier-now.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { isStatementTimeout } from '../unavailability.ts';
 import { deliveryOfRow, rowOfDelivery, webhookOfRow } from './webhook-rows.ts';
@@ -190,10 +191,11 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
     return { pending: Number(pending), oldestAtMs: oldest?.getTime() ?? null, disabled: Number(disabled) };
   }
 
-  async trim(limits: TrimLimits, goesOn: () => boolean): Promise<boolean> {
+  async trim(retention: DeliveryRetention, goesOn: () => boolean): Promise<boolean> {
+    const nowMs = await earlierNowMs(this.#db, retention.nowMs);
     const errors: unknown[] = [];
     let hasMore = false;
-    const steps = removable(limits).map((rows) => () => this.#removeInParts(rows, goesOn));
+    const steps = removable({ ...retention, nowMs }).map((rows) => () => this.#removeInParts(rows, goesOn));
     for (const step of [...steps, () => this.#removeOfDeleted(goesOn)]) {
       try {
         if (await step()) hasMore = true;
@@ -243,22 +245,23 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
 
 /** The kinds of rows that are removed, a part of each. */
 function removable({
-  succeededBeforeMs,
-  failedBeforeMs,
-  eventsBeforeMs,
-}: TrimLimits): readonly RawBuilder<unknown>[] {
+  nowMs,
+  succeededKeptMs,
+  failedKeptMs,
+  eventsKeptMs,
+}: DeliveryRetention): readonly RawBuilder<unknown>[] {
   return [
     sql`webhook_deliveries WHERE id IN (
       SELECT id FROM webhook_deliveries
-      WHERE status = 'succeeded' AND ended_at < ${new Date(succeededBeforeMs)}
+      WHERE status = 'succeeded' AND ended_at < ${new Date(nowMs - succeededKeptMs)}
       LIMIT ${DELIVERIES_AT_ONCE})`,
     sql`webhook_deliveries WHERE id IN (
       SELECT id FROM webhook_deliveries
-      WHERE status IN ('failed', 'cancelled') AND ended_at < ${new Date(failedBeforeMs)}
+      WHERE status IN ('failed', 'cancelled') AND ended_at < ${new Date(nowMs - failedKeptMs)}
       LIMIT ${DELIVERIES_AT_ONCE})`,
     sql`webhook_deliveries WHERE id IN (
       SELECT webhook_deliveries.id FROM webhooks JOIN webhook_deliveries ON webhook_id = webhooks.id
-      WHERE NOT enabled AND status = 'pending' AND next_attempt_at < ${new Date(failedBeforeMs)}
+      WHERE NOT enabled AND status = 'pending' AND next_attempt_at < ${new Date(nowMs - failedKeptMs)}
       LIMIT ${DELIVERIES_AT_ONCE})`,
     // Looks at the oldest ones only: there is no index of the instants, and there may be millions of newer events.
     sql`events WHERE sequence IN (
@@ -266,7 +269,7 @@ function removable({
         SELECT sequence, at FROM events
         WHERE sequence <= coalesce((SELECT min(last_event) FROM webhooks WHERE ${IS_SERVED}), 9223372036854775807)
         ORDER BY sequence LIMIT ${REMOVED_AT_ONCE}) AS oldest
-      WHERE at < ${new Date(eventsBeforeMs)})`,
+      WHERE at < ${new Date(nowMs - eventsKeptMs)})`,
     // Usage of a key is moved long before.
     sql`deleted_keys WHERE id IN (
       SELECT id FROM deleted_keys WHERE deleted_at < now() - interval '35 days' LIMIT ${REMOVED_AT_ONCE})`,

@@ -12,6 +12,7 @@ import type {
 import type { SealedHandover, SealedHandovers } from '../../../keys/handovers/rotate-sealed-handovers.ts';
 import { isVisible } from '../../../permissions/visible-records.ts';
 import type { AuditedChanges, NoteAction } from '../audit/audited-changes.ts';
+import { earlierNowMs } from '../earlier-now.ts';
 import { lockedKey } from '../keys/key-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { HandoversTable } from './handovers-tables.ts';
@@ -108,7 +109,8 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
     });
   }
 
-  async prune(nowMs: number, beforeMs: number): Promise<void> {
+  async prune(replicaNowMs: number, keptMs: number): Promise<void> {
+    const nowMs = await earlierNowMs(this.#db, replicaNowMs);
     // Rows that a change has locked are left to the next time: this statement has no order of locks.
     await sql`
       DELETE FROM handover_secrets WHERE handover_id IN (
@@ -121,7 +123,10 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
             WHERE previous_secrets.key_id = kept.key_id AND previous_secrets.version = handovers.secret_version
               AND previous_secrets.valid_until > ${new Date(nowMs)}))
         FOR UPDATE OF kept SKIP LOCKED)`.execute(this.#db);
-    await this.#db.deleteFrom('handovers').where('expires_at', '<', new Date(beforeMs)).execute();
+    await this.#db
+      .deleteFrom('handovers')
+      .where('expires_at', '<', new Date(nowMs - keptMs))
+      .execute();
   }
 
   async after(id: string | undefined, limit: number): Promise<readonly SealedHandover[]> {

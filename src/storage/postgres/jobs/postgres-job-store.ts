@@ -7,6 +7,7 @@ import type { JobPage, JobStep, JobStore, NewJob } from '../../../jobs/job-store
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
 import { actorColumns, actorOfRow } from '../audit/audit-log-tables.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
+import { earlierNowMs } from '../earlier-now.ts';
 import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { JobsTable } from './jobs-tables.ts';
@@ -176,14 +177,15 @@ export class PostgresJobStore implements JobStore {
       .execute();
   }
 
-  async trim(endedBeforeMs: number): Promise<void> {
+  async trim(nowMs: number, keptMs: number): Promise<void> {
+    const endedBefore = new Date((await earlierNowMs(this.#db, nowMs)) - keptMs);
     let removed: bigint;
     do {
       // One at a time: a job may have 100 000 keys, and the statement that removes them has a timeout.
       const result = await this.#db
         .deleteFrom('jobs')
         .where('id', '=', (select) =>
-          select.selectFrom('jobs').select('id').where('ended_at', '<', new Date(endedBeforeMs)).limit(1),
+          select.selectFrom('jobs').select('id').where('ended_at', '<', endedBefore).limit(1),
         )
         .executeTakeFirst();
       removed = result.numDeletedRows;

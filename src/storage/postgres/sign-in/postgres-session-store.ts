@@ -11,6 +11,7 @@ import type {
 } from '../../../sign-in/session-store.ts';
 import { auditedSession, type Session, sessionTarget } from '../../../sign-in/signed-in-session.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
+import { earlierNowMs } from '../earlier-now.ts';
 import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
 import { rowOfSession, sessionOfRow } from './sign-in-sessions-table.ts';
@@ -28,7 +29,8 @@ export class PostgresSessionStore implements SessionStore {
   insert(stored: StoredSession, change: ChangeContext): Promise<void> {
     return this.#changes.make(change, async (trx, note) => {
       const { session } = stored;
-      await trx.deleteFrom('sign_in_sessions').where('expires_at', '<=', new Date(change.atMs)).execute();
+      const now = new Date(await earlierNowMs(trx, change.atMs));
+      await trx.deleteFrom('sign_in_sessions').where('expires_at', '<=', now).execute();
       await trx.insertInto('sign_in_sessions').values(rowOfSession(stored)).execute();
       const changes = changedFields(null, auditedSession(session));
       note({ action: 'session.create', target: sessionTarget(session), changes });

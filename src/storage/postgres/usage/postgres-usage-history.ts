@@ -9,6 +9,7 @@ import type {
   UsageRetention,
 } from '../../../usage/usage-history.ts';
 import { noCounts } from '../../../usage/usage-slice.ts';
+import { earlierNowMs } from '../earlier-now.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { isRolledBack } from '../unavailability.ts';
 import { applyUsageBatch, SHARD_LOCKS } from './apply-usage-batch.ts';
@@ -117,13 +118,15 @@ export class PostgresUsageHistory implements UsageHistory {
     };
   }
 
-  async prune(retention: UsageRetention): Promise<void> {
-    await rotateUsagePartitions(this.#db, retention);
+  async prune({ nowMs: replicaNowMs, hoursKeptMs, daysKeptMs }: UsageRetention): Promise<void> {
+    const nowMs = await earlierNowMs(this.#db, replicaNowMs);
+    const daysSinceMs = nowMs - daysKeptMs;
+    await rotateUsagePartitions(this.#db, { nowMs, hoursSinceMs: nowMs - hoursKeptMs, daysSinceMs });
     // Redis forgets a writer that wrote nothing for a day, and the writer has long given up its last write.
     await sql`DELETE FROM usage_writers WHERE moved_at < now() - interval '7 days'`.execute(this.#db);
     // The hours of all keys together are few rows: they are kept as long as days.
     await sql`DELETE FROM usage_total_hours
-      WHERE hour < ${new Date(retention.daysSinceMs).toISOString()}::timestamptz`.execute(this.#db);
+      WHERE hour < ${new Date(daysSinceMs).toISOString()}::timestamptz`.execute(this.#db);
   }
 
   async #applyAsOften(batch: UsageBatch, requireHeld: () => void, attempts: number): Promise<ApplyOutcome> {

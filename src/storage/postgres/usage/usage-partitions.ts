@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import type { UsageRetention } from '../../../usage/usage-history.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
 /** The tables that are partitioned by month, and the column that they are partitioned by. */
@@ -15,6 +14,13 @@ const KEPT_LIKE_HOURS: ReadonlySet<string> = new Set(['usage_hours', 'usage_key_
 /** The longest wait for a lock on a whole table: reads and writes queue up behind the wait. */
 const LOCK_TIMEOUT = '2s';
 
+/** From which instants on usage over time is kept, and what time it is. Milliseconds since 1970. */
+interface KeptSince {
+  readonly nowMs: number;
+  readonly hoursSinceMs: number;
+  readonly daysSinceMs: number;
+}
+
 /** A month of UTC; its name is as in `usage_hours_2026_11`. */
 interface Month {
   readonly name: string;
@@ -26,10 +32,10 @@ interface Month {
  * Creates the partitions of this month and the next, and drops those that ended before the retention begins. Rows without a partition are
  * in the default one, from which old rows are deleted.
  */
-export async function rotateUsagePartitions(db: RecordsDatabase, retention: UsageRetention): Promise<void> {
-  const months = [monthOf(retention.nowMs, 0), monthOf(retention.nowMs, 1)];
+export async function rotateUsagePartitions(db: RecordsDatabase, kept: KeptSince): Promise<void> {
+  const months = [monthOf(kept.nowMs, 0), monthOf(kept.nowMs, 1)];
   for (const [table, column] of Object.entries(PARTITIONED)) {
-    const sinceMs = KEPT_LIKE_HOURS.has(table) ? retention.hoursSinceMs : retention.daysSinceMs;
+    const sinceMs = KEPT_LIKE_HOURS.has(table) ? kept.hoursSinceMs : kept.daysSinceMs;
     const present = await partitionsOf(db, table);
     for (const month of months) {
       if (!present.includes(`${table}_${month.name}`)) await createPartition(db, { table, column }, month);
