@@ -205,7 +205,8 @@ function matching({ fromMs, toMs, action, actorId, targetId, jobId, outcome, onl
     if (targetId !== undefined) wanted.push(eb('target_id', '=', targetId));
     if (jobId !== undefined) wanted.push(eb('job_id', '=', jobId));
     if (outcome !== undefined) wanted.push(eb('outcome', '=', outcome));
-    if (onlyTags.length > 0) wanted.push(sql<boolean>`target_tags @> ${onlyTags}::text[]`);
+    if (onlyTags.length > 0)
+      wanted.push(sql<boolean>`target_tags @> ${onlyTags}::text[] AND target_tags <> '{}'`);
     return and(wanted);
   };
 }
