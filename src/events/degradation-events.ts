@@ -7,6 +7,8 @@ import type { OutboxEvent } from './outbox-event.ts';
 export interface Outbox {
   /** Writes events, if any are heard. */
   append(events: readonly OutboxEvent[]): Promise<void>;
+  /** The same after an `append` that failed: events that it has written all the same are not written again. */
+  appendMissing(events: readonly OutboxEvent[]): Promise<void>;
 }
 
 /** What `DegradationEvents` is built from. */
@@ -36,6 +38,7 @@ export class DegradationEvents {
   #recovery: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
+  #hasFailed = false;
   #isStopped = false;
 
   constructor(options: DegradationEventsOptions) {
@@ -84,14 +87,18 @@ export class DegradationEvents {
     if (this.#isStopped || this.#writing !== undefined || this.#waiting.length === 0) return;
     clearTimeout(this.#retry);
     const events = [...this.#waiting];
-    this.#writing = this.#options.outbox.append(events).then(
+    const { outbox } = this.#options;
+    const written = this.#hasFailed ? outbox.appendMissing(events) : outbox.append(events);
+    this.#writing = written.then(
       () => {
         this.#writing = undefined;
+        this.#hasFailed = false;
         this.#waiting = this.#waiting.filter((event) => !events.includes(event));
         this.#write();
       },
       () => {
         this.#writing = undefined;
+        this.#hasFailed = true;
         this.#retry = setTimeout(() => this.#write(), RETRY_MS).unref();
       },
     );

@@ -9,6 +9,8 @@ const RECOVERED = 'tollgate.gateway.recovered';
 
 let clock: ManualClock;
 let events: DegradationEvents;
+/** What the outbox holds. */
+let stored: OutboxEvent[];
 /** The calls of the outbox, each with its events. */
 let calls: (readonly OutboxEvent[])[];
 /** What each call does. */
@@ -18,12 +20,19 @@ beforeEach(() => {
   jest.useFakeTimers();
   clock = new ManualClock(START_MS);
   calls = [];
+  stored = [];
   append = async () => {};
   const ids = Array.from({ length: 100 }, (_, before) => String(before + 1)).values();
   events = new DegradationEvents({
     outbox: {
       append: (written) => {
         calls.push(written);
+        stored.push(...written);
+        return append();
+      },
+      appendMissing: (written) => {
+        calls.push(written);
+        stored.push(...written.filter(({ id }) => !stored.some((event) => event.id === id)));
         return append();
       },
     },
@@ -118,6 +127,18 @@ describe('a replica that decides without Redis', () => {
       [1, 2],
       [1, 2],
     ]);
+  });
+
+  it('writes no event twice, although the reply to a write is lost', async () => {
+    append = async () => {
+      append = async () => {};
+      throw new Error('the reply is lost');
+    };
+    await disturb();
+    expect(calls.map(idsOf)).toEqual([[1], [1], [2]]);
+    expect(idsOf(stored)).toEqual([1, 2]);
+    await disturb();
+    expect(idsOf(stored)).toEqual([1, 2, 3, 4]);
   });
 
   it('keeps twenty events while Postgres is away, the last one among them', async () => {

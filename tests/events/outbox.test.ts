@@ -38,4 +38,16 @@ describe('an event that stands alone', () => {
     await new PostgresOutbox(store.records.db).append([EVENT]);
     expect(await written()).toBe(1);
   });
+
+  it('is not written again where it was written although the reply was lost', async () => {
+    const before = await written();
+    const outbox = new PostgresOutbox(store.records.db);
+    const events = [
+      { ...EVENT, id: 'first' },
+      { ...EVENT, id: 'second' },
+    ];
+    await outbox.append(events.slice(0, 1));
+    for (let attempt = 0; attempt < 2; attempt += 1) await outbox.appendMissing(events);
+    expect(await written()).toBe(before + 2);
+  });
 });

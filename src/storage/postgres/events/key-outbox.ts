@@ -2,10 +2,7 @@ import { sql } from 'kysely';
 import type { EventType } from '../../../events/event-types.ts';
 import type { KeyEvent, KeyOutbox } from '../../../events/threshold-events.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { appendEvents, isHeardByWebhook } from './outbox.ts';
-
-/** An event may have been written although its write failed: it is looked for among this many of the last events. */
-const LOOKED_BACK = 100_000;
+import { appendEvents, isHeardByWebhook, missingOf } from './outbox.ts';
 
 /** The outbox in Postgres, for events about keys. */
 export class PostgresKeyOutbox implements KeyOutbox {
@@ -23,29 +20,7 @@ export class PostgresKeyOutbox implements KeyOutbox {
 
   async appendMissing(type: EventType, events: readonly KeyEvent[]): Promise<void> {
     if (!(await this.#isHeard(type))) return;
-    await this.#db.transaction().execute(async (trx) => {
-      // Under the lock the transaction that failed is over, one way or the other.
-      const { last_event } = await trx
-        .selectFrom('audit_log_ends')
-        .select('last_event')
-        .forUpdate()
-        .executeTakeFirstOrThrow();
-      const written = await trx
-        .selectFrom('events')
-        .select('id')
-        .where('sequence', '>', last_event - LOOKED_BACK)
-        .where(
-          'id',
-          'in',
-          events.map(({ id }) => id),
-        )
-        .execute();
-      const ids = new Set(written.map(({ id }) => id));
-      await appendTagged(
-        trx,
-        events.filter(({ id }) => !ids.has(id)),
-      );
-    });
+    await this.#db.transaction().execute(async (trx) => appendTagged(trx, await missingOf(trx, events)));
   }
 
   async #isHeard(type: EventType): Promise<boolean> {

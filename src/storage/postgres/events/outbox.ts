@@ -32,6 +32,39 @@ export class PostgresOutbox implements Outbox {
   append(events: readonly OutboxEvent[]): Promise<void> {
     return this.#db.transaction().execute((trx) => appendEvents(trx, events));
   }
+
+  appendMissing(events: readonly OutboxEvent[]): Promise<void> {
+    return this.#db.transaction().execute(async (trx) => appendEvents(trx, await missingOf(trx, events)));
+  }
+}
+
+/** An event may have been written although its write failed: it is looked for among this many of the last events. */
+const LOOKED_BACK = 100_000;
+
+/** The events that are not written, none if nothing is heard. Keeps the lock under which the transaction that failed is over, one way or the other. */
+export async function missingOf<Event extends Pick<OutboxEvent, 'id'>>(
+  trx: RecordsDatabase,
+  events: readonly Event[],
+): Promise<readonly Event[]> {
+  const end = await heardEnd(trx);
+  if (end === undefined || events.length === 0) return [];
+  const written = await trx
+    .selectFrom('events')
+    .select('id')
+    .where('sequence', '>', end.last_event - LOOKED_BACK)
+    .where(
+      'id',
+      'in',
+      events.map(({ id }) => id),
+    )
+    .execute();
+  const ids = new Set(written.map(({ id }) => id));
+  return events.filter(({ id }) => !ids.has(id));
+}
+
+/** Undefined if nothing is heard. Nothing is locked then: a replica that stops here would keep all others from changes. */
+function heardEnd(trx: RecordsDatabase) {
+  return trx.selectFrom('audit_log_ends').select('last_event').where(IS_HEARD).forUpdate().executeTakeFirst();
 }
 
 /** Writes events into the outbox, numbered from `lastEvent` on. The transaction must hold the lock of `audit_log_ends`. */
@@ -53,13 +86,7 @@ export async function insertEvents(
  */
 export async function appendEvents(trx: RecordsDatabase, events: readonly OutboxEvent[]): Promise<void> {
   if (events.length === 0) return;
-  // While nothing is heard nothing is locked: a replica that stops here would keep all others from changes.
-  const end = await trx
-    .selectFrom('audit_log_ends')
-    .select('last_event')
-    .where(IS_HEARD)
-    .forUpdate()
-    .executeTakeFirst();
+  const end = await heardEnd(trx);
   if (end === undefined) return;
   await insertEvents(trx, end.last_event, events);
   await trx
