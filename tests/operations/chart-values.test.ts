@@ -76,6 +76,31 @@ if (helm === undefined) {
     });
   });
 
+  describe('terminationGracePeriodSeconds', () => {
+    const graceWith = async (values: string): Promise<unknown> => {
+      const manifests = await renderChart(helm, { args: ['--set', values] });
+      const { spec } = manifests.find(({ kind }) => kind === 'Deployment') as unknown as {
+        spec: { template: { spec: { terminationGracePeriodSeconds: unknown } } };
+      };
+      return spec.template.spec.terminationGracePeriodSeconds;
+    };
+
+    it.each([
+      ['settings.SHUTDOWN_DRAIN_MS=120000', 175],
+      ['settings.SHUTDOWN_DELAY_MS=5001', 81],
+      ['terminationGracePeriodSeconds=79', 80],
+    ])(
+      'must be long enough for the shutdown, with the least in the error: %s',
+      async (values, seconds) => {
+        await expect(graceWith(values)).rejects.toThrow(
+          `terminationGracePeriodSeconds: must be at least ${seconds}, for SHUTDOWN_DELAY_MS`,
+        );
+        expect(await graceWith(`${values},terminationGracePeriodSeconds=${seconds}`)).toBe(seconds);
+      },
+      120_000,
+    );
+  });
+
   describe('the hooks of the chart', () => {
     it('make the policy of the migrate Job before the Job', async () => {
       const manifests = await renderChart(helm);

@@ -85,6 +85,16 @@ app.kubernetes.io/part-of: tollgate
 {{- toJson $settings -}}
 {{- end -}}
 
+{{/* `terminationGracePeriodSeconds`, long enough for the shutdown that the settings ask for. */}}
+{{- define "tollgate.gracePeriodSeconds" -}}
+{{- $settings := include "tollgate.settings" . | fromJson -}}
+{{- $shutdownMs := add (int64 $settings.SHUTDOWN_DELAY_MS) (int64 $settings.SHUTDOWN_DRAIN_MS) 50000 -}}
+{{- if lt (mul (int64 .Values.terminationGracePeriodSeconds) 1000) $shutdownMs -}}
+{{- fail (printf "terminationGracePeriodSeconds: must be at least %d, for SHUTDOWN_DELAY_MS, SHUTDOWN_DRAIN_MS and 50 s to write the last usage" (div (add $shutdownMs 999) 1000)) -}}
+{{- end -}}
+{{- .Values.terminationGracePeriodSeconds -}}
+{{- end -}}
+
 {{- define "tollgate.names" -}}
 - to:
     - namespaceSelector:
