@@ -1,16 +1,20 @@
-import { readFile } from 'node:fs/promises';
 import type { DesiredState } from '../desired-state/desired-state.ts';
 import { InvalidBody } from '../errors.ts';
 import { configurationReader } from '../management/configuration/read-configuration.ts';
 import type { PathCase } from '../paths/path-readings.ts';
+import { StartFiles } from '../platform/process/start-files.ts';
 import { systemCodeOf } from '../platform/system-code.ts';
 import { decodeUtf8 } from '../platform/text/utf8.ts';
 import { InvalidYaml, parseYaml } from '../platform/text/yaml.ts';
 import { faultsInFile, InvalidConfiguration } from './invalid-configuration.ts';
 
 /** Reads a configuration from a file, which `management/configuration/` validates. Throws `InvalidConfiguration`, also if the file can't be read. */
-export async function readConfigurationFile(path: string, pathCase: PathCase): Promise<DesiredState> {
-  const bytes = await readFile(path).catch((error: unknown) => {
+export async function readConfigurationFile(
+  path: string,
+  pathCase: PathCase,
+  files = new StartFiles(),
+): Promise<DesiredState> {
+  const bytes = await files.read(path).catch((error: unknown) => {
     const code = systemCodeOf(error);
     throw new InvalidConfiguration([`the file can not be read (${code})`]);
   });

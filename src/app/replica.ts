@@ -12,11 +12,11 @@ import { KEY_REQUESTS } from '../observability/key-metrics.ts';
 import { createMetrics, scrapeObjects, scrapeText } from '../observability/metrics.ts';
 import type { Readiness } from '../observability/readiness.ts';
 import type { SnapshotUse, WorkerSnapshot } from '../observability/worker-metrics.ts';
-import type { PathCase } from '../paths/path-readings.ts';
 import { createBufferedLogger } from '../platform/buffered-logger.ts';
 import { gatewayVersion } from '../platform/gateway-version.ts';
 import type { Platform } from '../platform/platform.ts';
 import { ShutdownOrder } from '../platform/process/shutdown-order.ts';
+import type { StartFiles } from '../platform/process/start-files.ts';
 import { SecretVault } from '../secrets/secret-vault.ts';
 import { maskedSettings, type Settings } from '../settings/settings.ts';
 import type { People } from '../sign-in/people.ts';
@@ -60,11 +60,15 @@ export interface Replica {
  * Builds a replica and starts it. It starts even if its stores are unavailable, and is ready once they respond. Several workers share
  * their ports. Rejects if a port can't be opened.
  */
-export async function startReplica(settings: Settings, platform: Platform): Promise<Replica> {
+export async function startReplica(
+  settings: Settings,
+  platform: Platform,
+  files: StartFiles,
+): Promise<Replica> {
   platform.log.info({ settings: maskedSettings(settings) }, 'starting');
   const shutdown = new ShutdownOrder(platform.log);
   try {
-    return await wireReplica({ settings, platform, shutdown });
+    return await wireReplica({ settings, platform, shutdown }, files);
   } catch (error) {
     await shutdown.stop();
     throw error;
@@ -83,14 +87,13 @@ function openKeys({ records: { keys }, preparation }: Stores): KeyCacheOptions['
 }
 
 /** Starts the parts in this order; they stop in the reverse order. */
-async function wireReplica(context: ReplicaContext): Promise<Replica> {
+async function wireReplica(context: ReplicaContext, files: StartFiles): Promise<Replica> {
   const { settings } = context;
   const { clock } = context.platform;
   const secrets = wireSecrets(context);
   const { vault, redactor } = secrets;
-  const desired =
-    settings.configFile === null ? undefined : await configurationIn(settings.configFile, settings.pathCase);
-  const portal = await portalWith(settings);
+  const desired = await configurationOf(settings, files);
+  const portal = await portalWith(settings, files);
   const stores = await wireStores(context, vault);
   const changes = wireChanges(context, stores);
   const { usage, streams, thresholds, delivering, ...tasks } = wireRecordTasks(context, {
@@ -152,10 +155,10 @@ async function signIn(
 }
 
 /** Imports the portal, and reads its logo, only if it is on. */
-async function portalWith(settings: Settings): Promise<WirePortal | undefined> {
+async function portalWith(settings: Settings, files: StartFiles): Promise<WirePortal | undefined> {
   if (settings.portal === 'off') return undefined;
   const { preparePortal } = await import('./wiring/wire-portal.ts');
-  return preparePortal(settings);
+  return preparePortal(settings, files);
 }
 
 /** The vault that seals secrets, the root tokens, and the redactor that keeps secrets out of logs, traces and statistics. */
@@ -176,9 +179,13 @@ function wireSecrets({ settings, platform }: ReplicaContext): Secrets {
 }
 
 /** Imports the reader only if there is a file: its YAML library takes a twentieth of the start time. */
-async function configurationIn(file: string, pathCase: PathCase): Promise<DesiredState> {
+async function configurationOf(
+  { configFile, pathCase }: Settings,
+  files: StartFiles,
+): Promise<DesiredState | undefined> {
+  if (configFile === null) return undefined;
   const { readConfigurationFile } = await import('./configuration-file.ts');
-  return readConfigurationFile(file, pathCase);
+  return readConfigurationFile(configFile, pathCase, files);
 }
 
 /** What the requests of all ports share. */

@@ -1,4 +1,5 @@
 import type { Platform } from '../platform/platform.ts';
+import { StartFiles } from '../platform/process/start-files.ts';
 import type { Settings } from '../settings/settings.ts';
 import { openOpsPort } from './ops/ops-port.ts';
 import { type Replica, startReplica } from './replica.ts';
@@ -9,8 +10,12 @@ export interface Gateway extends Pick<Replica, 'port' | 'adminPort' | 'authorize
 }
 
 /** Starts a replica with its ops port in this process. Rejects if a port can't be opened. */
-export async function startSingleProcess(settings: Settings, platform: Platform): Promise<Gateway> {
-  const replica = await startReplica(settings, platform);
+export async function startSingleProcess(
+  settings: Settings,
+  platform: Platform,
+  files = new StartFiles(),
+): Promise<Gateway> {
+  const replica = await startReplica(settings, platform, files);
   const ops = await openOpsPort(replica.ops, settings).catch(async (error: unknown) => {
     await replica.stop();
     throw error;

@@ -2,11 +2,13 @@ import cluster from 'node:cluster';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { InvalidConfiguration } from '../app/invalid-configuration.ts';
+import { filesOfPrimary } from '../app/workers/worker-messages.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import { collectGarbage } from '../platform/process/collect-garbage.ts';
 import { StartFault } from '../platform/process/start-fault.ts';
+import { StartFiles } from '../platform/process/start-files.ts';
 import { systemRandom } from '../platform/random.ts';
 import { InvalidSettings, readSettings, type Settings } from '../settings/settings.ts';
 import { EXIT_CODES } from './exit-codes.ts';
@@ -20,6 +22,7 @@ import { StopSignals } from './stop-signals.ts';
  */
 const COMPILED_DIRECTORY = join(import.meta.dirname, '../../node_modules/.cache/tollgate');
 
+const files = cluster.isWorker ? await filesOfPrimary() : new StartFiles();
 const settings = settingsOrExit();
 const log = createLogger(settings.logLevel);
 enableCompileCache(COMPILED_DIRECTORY);
@@ -49,17 +52,17 @@ async function start(platform: Platform): Promise<{ stop(): Promise<boolean>; an
   if (cluster.isWorker) {
     const { startWorker } = await import('../app/workers/worker.ts');
     await collectGarbage();
-    return startWorker(settings, platform);
+    return startWorker(settings, platform, files);
   }
   if (settings.workers > 1) {
-    // Otherwise each worker would report the same fault, and be restarted.
+    // Otherwise each worker would report the same fault, and be restarted. Workers get what is read here.
     await checkFiles();
     const { startWorkerGroup } = await import('../app/workers/worker-group.ts');
-    return startWorkerGroup(settings, platform);
+    return startWorkerGroup(settings, platform, files);
   }
   const { startSingleProcess } = await import('../app/single-process.ts');
   await collectGarbage();
-  return startSingleProcess(settings, platform);
+  return startSingleProcess(settings, platform, files);
 }
 
 /** For `--check`: imports the code of every kind of process, so that Node compiles and caches all of it, and starts nothing. */
@@ -75,16 +78,16 @@ async function endAfterCheck(): Promise<never> {
 async function checkFiles(): Promise<void> {
   if (settings.portal === 'on') {
     const { preparePortal } = await import('../app/wiring/wire-portal.ts');
-    await preparePortal(settings);
+    await preparePortal(settings, files);
   }
   if (settings.configFile === null) return;
   const { readConfigurationFile } = await import('../app/configuration-file.ts');
-  await readConfigurationFile(settings.configFile, settings.pathCase);
+  await readConfigurationFile(settings.configFile, settings.pathCase, files);
 }
 
 function settingsOrExit(): Settings {
   try {
-    return readSettings(process.env);
+    return readSettings(process.env, files);
   } catch (error) {
     if (!(error instanceof InvalidSettings)) throw error;
     process.stderr.write(`${error.message}\n`);

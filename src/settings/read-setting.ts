@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import type { StartFiles } from '../platform/process/start-files.ts';
 import { systemCodeOf } from '../platform/system-code.ts';
 import type { Parse } from './setting-parsers.ts';
 
@@ -24,6 +24,12 @@ export type ValuesOf<T extends Readonly<Record<string, Setting<unknown>>>> = {
 /** The environment variables as a process has them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Where settings are read from. */
+export interface SettingSources {
+  readonly environment: Environment;
+  readonly files: StartFiles;
+}
+
 /** A setting with a default. */
 export function setting<T>(variable: string, byDefault: string, parse: Parse<T>): Setting<T> {
   return { variable, byDefault, parse, parseFile: undefined, secret: false, emptyCounts: false };
@@ -37,20 +43,26 @@ export function secret<T>(variable: string, parse: Parse<T>): Setting<T> {
 /** Reads the settings of a table. Adds a sentence to `faults` for each invalid one. */
 export function readTable<T extends Readonly<Record<string, Setting<unknown>>>>(
   table: T,
-  environment: Environment,
+  sources: SettingSources,
   faults: string[],
 ): ValuesOf<T> {
-  const entries = Object.entries(table).map(([name, row]) => [name, readSetting(row, environment, faults)]);
+  const entries = Object.entries(table).map(([name, row]) => [name, readSetting(row, sources, faults)]);
   // The rows determine the types. A faulty row is undefined here, but then the caller throws.
   return Object.fromEntries(entries) as ValuesOf<T>;
 }
 
-function readSetting(row: Setting<unknown>, environment: Environment, faults: string[]): unknown {
+function readSetting(
+  row: Setting<unknown>,
+  { environment, files }: SettingSources,
+  faults: string[],
+): unknown {
   const direct = environment[row.variable]?.trim();
   const file = row.parseFile === undefined ? undefined : environment[`${row.variable}_FILE`]?.trim();
   if (row.parseFile !== undefined && file) {
     if (direct) faults.push(`${row.variable}: is set both directly and by ${row.variable}_FILE; keep one`);
-    const content = direct ? undefined : readText(file, row.variable, faults);
+    const content = direct
+      ? undefined
+      : textOf(() => files.readSync(file).toString('utf8').trim(), row.variable, faults);
     return content === undefined
       ? undefined
       : parsedValue({ parse: row.parseFile, variable: row.variable }, content, faults);
@@ -60,9 +72,9 @@ function readSetting(row: Setting<unknown>, environment: Environment, faults: st
 }
 
 /** The trimmed content; undefined, with one more fault, if the file can't be read or is empty. */
-function readText(file: string, variable: string, faults: string[]): string | undefined {
+function textOf(read: () => string, variable: string, faults: string[]): string | undefined {
   try {
-    const content = readFileSync(file, 'utf8').trim();
+    const content = read();
     if (content !== '') return content;
     faults.push(`${variable}_FILE: the file is empty`);
   } catch (error) {

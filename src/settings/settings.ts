@@ -7,6 +7,7 @@ import { SELF_SERVICE_PATH } from '../paths/path-matcher.ts';
 import { PATH_CASES } from '../paths/path-readings.ts';
 import { OWNER, OWNER_FORM } from '../plans/owner-name.ts';
 import { NEW_PLAN_ID } from '../plans/plan-id.ts';
+import { StartFiles } from '../platform/process/start-files.ts';
 import { listedPatterns, patternsOfFile } from './endpoint-patterns.ts';
 import { misspeltVariables } from './misspelt-variables.ts';
 import { type Environment, readTable, type Setting, secret, setting, type ValuesOf } from './read-setting.ts';
@@ -213,9 +214,9 @@ export type RecordSettings = Pick<
 >;
 
 /** Reads every setting. Throws `InvalidSettings` with all faults at once. */
-export function readSettings(environment: Environment): Settings {
+export function readSettings(environment: Environment, files = new StartFiles()): Settings {
   const faults: string[] = [];
-  const values = readTable(SETTINGS, environment, faults);
+  const values = readTable(SETTINGS, { environment, files }, faults);
   if (values.backendUrl === null && values.authorizePort === null)
     faults.unshift('BACKEND_URL: is required without AUTHORIZE_PORT');
   faults.push(...faultsBetween(values, environment));
@@ -241,7 +242,11 @@ export function readSettings(environment: Environment): Settings {
 /** Reads only the settings of a program that uses nothing but the records. Throws like `readSettings`. */
 export function readRecordSettings(environment: Environment): RecordSettings {
   const faults: string[] = [];
-  return frozenUnless(faults, readTable(RECORD_TABLE, environment, faults), environment);
+  return frozenUnless(
+    faults,
+    readTable(RECORD_TABLE, { environment, files: new StartFiles() }, faults),
+    environment,
+  );
 }
 
 /** The settings of the records and the encryption keys: the new key first, then the old ones. Throws like `readSettings`. */
@@ -249,7 +254,8 @@ export function readRotationSettings(
   environment: Environment,
 ): RecordSettings & Pick<Settings, 'encryptionKeys'> {
   const faults: string[] = [];
-  const values = readTable({ ...RECORD_TABLE, encryptionKeys: SETTINGS.encryptionKeys }, environment, faults);
+  const table = { ...RECORD_TABLE, encryptionKeys: SETTINGS.encryptionKeys };
+  const values = readTable(table, { environment, files: new StartFiles() }, faults);
   if (values.encryptionKeys !== undefined && values.encryptionKeys.length < 2) {
     faults.push('ENCRYPTION_KEY: must list the new key first and then the old ones');
   }

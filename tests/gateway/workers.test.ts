@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { rmSync, symlinkSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import type { ServerResponse } from 'node:http';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { get, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -9,7 +10,7 @@ import { Admin } from '../support/admin.ts';
 import { burst, statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
-import { type GatewayProcess, isAlive, runGateway, startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, isAlive, ROOT_TOKEN, runGateway, startGateway } from '../support/gateway.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
@@ -207,6 +208,53 @@ describe('two workers', () => {
     }
     await untilShown(/^tollgate_ready (\d+)$/m, 2);
     expect(await metric(ALLOWED)).toBe(before + 100);
+  });
+});
+
+describe('a worker that takes the place of another one', () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'tollgate-files-'));
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  /** The different statuses of a management request, on a connection each: so many that the system gives each worker some. */
+  async function statusesWith(token: string): Promise<readonly unknown[]> {
+    const headers = { authorization: `Bearer ${token}` };
+    const statuses = Array.from({ length: 40 }, async () => {
+      const [response] = await once(get(`${gateway.url}/rate-limit`, { agent: false, headers }), 'response');
+      response.resume();
+      return response.statusCode;
+    });
+    return [...new Set(await Promise.all(statuses))];
+  }
+
+  it('has the contents of files with which the gateway was started', async () => {
+    const [tokenFile, configFile, logoFile] = [
+      join(directory, 'token'),
+      join(directory, 'gateway.yaml'),
+      join(directory, 'logo.svg'),
+    ];
+    await writeFile(tokenFile, ROOT_TOKEN);
+    await writeFile(configFile, 'plans: []');
+    await writeFile(logoFile, '<svg xmlns="http://www.w3.org/2000/svg"/>');
+    await startWorkers({
+      ...{ ROOT_TOKEN: '', ROOT_TOKEN_FILE: tokenFile, CONFIG_FILE: configFile },
+      ...{ PORTAL: 'on', PORTAL_LOGO_FILE: logoFile },
+    });
+    try {
+      const newToken = ROOT_TOKEN.toUpperCase();
+      await writeFile(tokenFile, newToken);
+      await writeFile(configFile, 'no configuration');
+      await writeFile(logoFile, 'no logo');
+      const [first = Number.NaN] = gateway.workerPids();
+      await untilLogged('a worker took the place of one that died', () => process.kill(first, 'SIGKILL'));
+      await untilShown(/^tollgate_ready (\d+)$/m, 2);
+      expect(await statusesWith(ROOT_TOKEN)).toEqual([200]);
+      expect(await statusesWith(newToken)).toEqual([401]);
+    } finally {
+      expect(await gateway.stop()).toBe(0);
+    }
   });
 });
 

@@ -4,6 +4,7 @@ import { withRequestId } from '../../http/with-request-id.ts';
 import { createPortalApp } from '../../management/portal/portal-app.ts';
 import { InvalidLogo, type Logo, readLogo } from '../../management/portal/read-logo.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
+import { StartFiles } from '../../platform/process/start-files.ts';
 import { InvalidSettings, type Settings } from '../../settings/settings.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 import type { RequestObservers } from '../request-observers.ts';
@@ -21,8 +22,8 @@ export type WirePortal = (
 ) => (req: IncomingMessage, res: ServerResponse) => void;
 
 /** Reads what the portal needs of files, once. Throws `InvalidSettings` for a file that is no logo. */
-export async function preparePortal(settings: Settings): Promise<WirePortal> {
-  const logo = await logoOf(settings);
+export async function preparePortal(settings: Settings, files = new StartFiles()): Promise<WirePortal> {
+  const logo = await logoOf(settings, files);
   const { portalName, portalDocsUrl, portalSupportUrl, portalColor, publicUrl, selfServicePath } = settings;
   const brand = {
     ...{ logo, name: portalName, color: portalColor },
@@ -37,10 +38,10 @@ export async function preparePortal(settings: Settings): Promise<WirePortal> {
   };
 }
 
-async function logoOf({ portalLogoFile }: Settings): Promise<Logo | null> {
+async function logoOf({ portalLogoFile }: Settings, files: StartFiles): Promise<Logo | null> {
   if (portalLogoFile === null) return null;
   try {
-    return await readLogo(portalLogoFile);
+    return await readLogo(portalLogoFile, files);
   } catch (error) {
     if (error instanceof InvalidLogo) throw new InvalidSettings([`PORTAL_LOGO_FILE: ${error.message}`]);
     throw error;

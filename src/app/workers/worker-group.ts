@@ -4,13 +4,19 @@ import { KeyMetrics } from '../../observability/key-metrics.ts';
 import { WorkerMetrics } from '../../observability/worker-metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { StartFault } from '../../platform/process/start-fault.ts';
+import type { StartFiles } from '../../platform/process/start-files.ts';
 import { claimPort, type Release } from '../../server/port-claim.ts';
 import { maskedSettings, type Settings } from '../../settings/settings.ts';
 import { listenAt } from '../listen.ts';
 import { openOpsPort } from '../ops/ops-port.ts';
 import type { Gateway } from '../single-process.ts';
 import { Watchdog } from './watchdog.ts';
-import { isWorkerMessage, type ReportRequest, type WorkerMessage } from './worker-messages.ts';
+import {
+  type FilesMessage,
+  isWorkerMessage,
+  type ReportRequest,
+  type WorkerMessage,
+} from './worker-messages.ts';
 
 type Report = WorkerMessage & { readonly type: 'report' };
 type Listening = WorkerMessage & { readonly type: 'listening' };
@@ -31,9 +37,13 @@ const STOP_MARGIN_MS = 55_000;
  * Runs `WORKERS` replicas on one machine, each in its own process. They listen on the same ports, and the system spreads connections
  * over them. This process has the ops port, which reports on all workers, and replaces a worker that dies. Rejects if one can't start.
  */
-export async function startWorkerGroup(settings: Settings, platform: Platform): Promise<Gateway> {
+export async function startWorkerGroup(
+  settings: Settings,
+  platform: Platform,
+  files: StartFiles,
+): Promise<Gateway> {
   const { log } = platform;
-  const group = new WorkerGroup(settings, platform);
+  const group = new WorkerGroup(settings, platform, files);
   log.info({ settings: maskedSettings(settings) }, 'starting workers');
   const { port, adminPort, authorizePort } = await group.start();
   const ops = await openOpsPort(
@@ -62,6 +72,7 @@ class WorkerGroup {
   readonly #settings: Settings;
   readonly #log: Platform['log'];
   readonly #clock: Platform['clock'];
+  readonly #files: FilesMessage;
   /** By request number: takes the report, if the worker makes it in time. */
   readonly #waiting = new Map<number, (report: Report) => void>();
   readonly #listening = new WeakSet<Worker>();
@@ -74,10 +85,11 @@ class WorkerGroup {
   #watch: NodeJS.Timeout | undefined;
   #isStopping = false;
 
-  constructor(settings: Settings, { log, clock }: Platform) {
+  constructor(settings: Settings, { log, clock }: Platform, files: StartFiles) {
     this.#settings = settings;
     this.#log = log;
     this.#clock = clock;
+    this.#files = { type: 'files', contents: files.contents() };
     const { metricsPerKey } = settings;
     this.#metrics = new WorkerMetrics(
       metricsPerKey === 0 ? undefined : new KeyMetrics(metricsPerKey, () => clock.monotonicMs()),
@@ -162,7 +174,7 @@ class WorkerGroup {
 
   /** Starts a worker. Resolves once it listens. Rejects with a `StartFault` if it can't be started, or ends before it listens. */
   async #fork(): Promise<Listening> {
-    const worker = await startedWorker();
+    const worker = await startedWorker(this.#files);
     this.#metrics.started(worker.id);
     this.#log.info({ worker: worker.process.pid }, 'a worker starts');
     const listening = Promise.withResolvers<Listening>();
@@ -272,11 +284,16 @@ class WorkerGroup {
 }
 
 /** Starts a worker process. Rejects with a `StartFault` if the system can't: Node throws some of its errors and emits others. */
-function startedWorker(): Promise<Worker> {
+function startedWorker(files: FilesMessage): Promise<Worker> {
   return new Promise<Worker>((resolve, reject) => {
     const worker = cluster.fork();
-    if (worker.process.pid === undefined) worker.once('error', reject);
-    else resolve(worker);
+    if (worker.process.pid === undefined) {
+      worker.once('error', reject);
+      return;
+    }
+    // If this fails, the worker has ended, which its exit event says.
+    worker.send(files, () => {});
+    resolve(worker);
   }).catch((cause: Error) => {
     throw new StartFault(`A worker process could not be started: ${cause.message}`, { cause });
   });

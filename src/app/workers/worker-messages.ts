@@ -1,6 +1,14 @@
+import { once } from 'node:events';
 import type { ReadinessReport } from '../../observability/readiness.ts';
 import type { WorkerSnapshot } from '../../observability/worker-metrics.ts';
+import { type FileContents, StartFiles } from '../../platform/process/start-files.ts';
 import type { Replica } from '../replica.ts';
+
+/** The first message from the primary process to a worker: what that process has read at the start of the gateway. */
+export interface FilesMessage {
+  readonly type: 'files';
+  readonly contents: FileContents;
+}
 
 /** A request from the primary process to a worker. The response carries the same number. */
 export interface ReportRequest {
@@ -19,6 +27,12 @@ export type WorkerMessage =
       readonly readiness: ReadinessReport;
       readonly snapshot: WorkerSnapshot;
     };
+
+/** Resolves with the files of the primary process, in a worker that has got no message yet. */
+export async function filesOfPrimary(): Promise<StartFiles> {
+  const [message] = (await once(process, 'message')) as [FilesMessage];
+  return new StartFiles(message.contents);
+}
 
 /** Whether a message from the primary process is a request for a report. */
 export function isReportRequest(message: unknown): message is ReportRequest {

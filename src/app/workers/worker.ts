@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { StartFiles } from '../../platform/process/start-files.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type Replica, startReplica } from '../replica.ts';
 import { isReportRequest, type ReportRequest, type WorkerMessage } from './worker-messages.ts';
@@ -11,8 +12,12 @@ export interface StartedWorker extends Pick<Replica, 'stop'> {
 }
 
 /** Starts a worker. It stops by itself when the primary process is gone. Rejects if a port can't be opened. */
-export async function startWorker(settings: Settings, platform: Platform): Promise<StartedWorker> {
-  const replica = await startReplica(settings, platform);
+export async function startWorker(
+  settings: Settings,
+  platform: Platform,
+  files: StartFiles,
+): Promise<StartedWorker> {
+  const replica = await startReplica(settings, platform, files);
   process.on('message', (message) => {
     if (isReportRequest(message)) void report(replica, message, platform.clock);
   });

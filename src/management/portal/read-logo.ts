@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { StartFiles } from '../../platform/process/start-files.ts';
 import { systemCodeOf } from '../../platform/system-code.ts';
 import { decodeUtf8 } from '../../platform/text/utf8.ts';
 import { cleanPng } from './clean-png.ts';
@@ -22,8 +22,8 @@ const MAX_BYTES = 64 * 1024;
 const PNG_SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
 
 /** Reads a logo. Goes by the content, not by the file's name. Throws `InvalidLogo`, also if the file can't be read. */
-export async function readLogo(path: string): Promise<Logo> {
-  const bytes = await readAtMost(path, MAX_BYTES + 1);
+export async function readLogo(path: string, files = new StartFiles()): Promise<Logo> {
+  const bytes = await files.read(path, MAX_BYTES + 1).catch(rejectUnreadable);
   if (bytes.length > MAX_BYTES) throw new InvalidLogo('the file has more than 64 KB');
   if (bytes.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE))
     return { type: 'image/png', content: cleaned(bytes, cleanPng) };
@@ -38,21 +38,6 @@ function cleaned<T>(content: T, clean: (content: T) => T): T {
     return clean(content);
   } catch (error) {
     throw new InvalidLogo(error instanceof Error ? error.message : String(error));
-  }
-}
-
-/** The first bytes of a file, which may be a device without an end. */
-async function readAtMost(path: string, most: number): Promise<Buffer> {
-  const file = await open(path).catch(rejectUnreadable);
-  try {
-    const bytes = Buffer.alloc(most);
-    for (let length = 0; ; ) {
-      const { bytesRead } = await file.read(bytes, length, most - length).catch(rejectUnreadable);
-      length += bytesRead;
-      if (bytesRead === 0 || length === most) return bytes.subarray(0, length);
-    }
-  } finally {
-    await file.close();
   }
 }
 
