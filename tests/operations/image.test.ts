@@ -14,7 +14,7 @@ import {
 } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
@@ -28,6 +28,7 @@ import { createTestDatabase, testRedisUrl } from '../support/stores.ts';
 import { readCompose } from './compose.ts';
 
 const run = promisify(execFile);
+const HAS_IPV6 = networkInterfaces().lo?.some(({ address }) => address === '::1') === true;
 
 /** The instructions of the Dockerfile, continued lines joined, comments left out. */
 async function instructions(): Promise<readonly (readonly [name: string, rest: string])[]> {
@@ -103,12 +104,12 @@ async function copyInto(stage: string, copy: string, stages: ReadonlyMap<string,
   for (const each of copy.split(' ').slice(0, -1)) await cp(each, join(stage, each), { recursive: true });
 }
 
-/** The exit code of the health check's command with the ops port at `port`. */
-async function healthCheck(port: number): Promise<number> {
+/** The exit code of the health check's command with the ops port at `port`, and the settings of hosts. */
+async function healthCheck(port: number, hosts: Readonly<Record<string, string>> = {}): Promise<number> {
   const [check = ''] = await values('HEALTHCHECK');
   const [program, ...args] = JSON.parse(check.slice(check.indexOf('['))) as string[];
   expect(program).toBe('node');
-  const env = { ...process.env, OPS_PORT: String(port) };
+  const env = { ...process.env, OPS_PORT: String(port), ...hosts };
   return run(process.execPath, args, { env }).then(
     () => 0,
     (error: { code: number }) => error.code,
@@ -229,6 +230,18 @@ describe('the image', () => {
     server.close();
     await once(server, 'close');
     expect(await healthCheck(port)).toBe(1);
+  });
+
+  it.each([
+    ['127.0.0.2', { OPS_HOST: '127.0.0.2', HOST: '127.0.0.3' }],
+    ['127.0.0.2', { OPS_HOST: '', HOST: '127.0.0.2' }],
+    ['0.0.0.0', { OPS_HOST: '0.0.0.0' }],
+    ...(HAS_IPV6 ? [['::1', { OPS_HOST: '::1' }] as const, ['::', { OPS_HOST: '::' }] as const] : []),
+  ])('is asked at the address of its ops port: %s with %j', async (address, hosts) => {
+    const server = createServer((_req, res) => res.end()).listen(0, address);
+    await once(server, 'listening');
+    expect(await healthCheck((server.address() as AddressInfo).port, hosts)).toBe(0);
+    server.close();
   });
 
   it('exposes the ports of the defaults', async () => {
