@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -115,7 +115,17 @@ it('the gateways of docs/authorize.md end idle connections before the side that 
     return Number(setting.exec(block?.text ?? '')?.[1]);
   };
   const nginx = secondsIn('nginx', '### nginx', /keepalive_timeout (\d+)s;/);
-  expect(nginx * 1000).toBeLessThan(CLIENT_TIMEOUTS.keepAliveMs);
+  const envoy = secondsIn('yaml', '### Envoy', /idle_timeout: (\d+)s/);
+  const examples = await Promise.all(
+    [
+      ['istio', /idleTimeout: (\d+)s/] as const,
+      ['envoy-gateway', /connectionIdleTimeout: (\d+)s/] as const,
+    ].map(async ([example, setting]) =>
+      Number(setting.exec(await readFile(`k8s/examples/authorize/${example}.yaml`, 'utf8'))?.[1]),
+    ),
+  );
+  for (const seconds of [nginx, envoy, ...examples])
+    expect(seconds * 1000).toBeLessThan(CLIENT_TIMEOUTS.keepAliveMs);
   // Between nginx and the replicas.
   expect(nginx).toBeLessThan(secondsIn('haproxy', '### Several replicas', /timeout http-keep-alive (\d+)s/));
 });

@@ -83,7 +83,7 @@ const CALLS: readonly Call[] = [
     forged: {},
     limited: 429,
     example: 'istio',
-    kinds: ['AuthorizationPolicy', 'EnvoyFilter'],
+    kinds: ['AuthorizationPolicy', 'DestinationRule', 'EnvoyFilter'],
   },
   {
     gateway: 'Envoy Gateway',

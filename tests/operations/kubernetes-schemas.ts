@@ -1,5 +1,6 @@
 import { HTTPRoute } from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1/HTTPRoute';
 import { ReferenceGrant } from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1beta1/ReferenceGrant';
+import { DestinationRule } from '@kubernetes-models/istio/networking.istio.io/v1/DestinationRule';
 import { EnvoyFilter } from '@kubernetes-models/istio/networking.istio.io/v1alpha3/EnvoyFilter';
 import { AuthorizationPolicy } from '@kubernetes-models/istio/security.istio.io/v1/AuthorizationPolicy';
 import { PrometheusRule } from '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PrometheusRule';
@@ -30,6 +31,7 @@ const KINDS = [
   AuthorizationPolicy,
   ConfigMap,
   Deployment,
+  DestinationRule,
   EnvoyFilter,
   HTTPRoute,
   HorizontalPodAutoscaler,
