@@ -67,11 +67,11 @@ describe('a replica that alone has lost Redis', () => {
       return statuses.join() === '401,401,200';
     });
 
+    // Upgraded connections end without Redis.
+    await until(() => upgraded[0]?.ending !== 'open' && upgraded[1]?.ending !== 'open');
     relay.pass(server.port);
     await untilDegraded([cutOff], kept.secret, false);
     expect(await statusOf(cutOff.url, deleted.secret)).toBe(401);
-    // It finds out what it missed while it was cut off.
-    await until(() => upgraded[0]?.ending !== 'open' && upgraded[1]?.ending !== 'open');
     expect(upgraded[2]?.ending).toBe('open');
     upgraded[2]?.socket.destroy();
   });
