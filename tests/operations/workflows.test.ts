@@ -73,6 +73,24 @@ describe('the workflows', () => {
     ]);
   });
 
+  it('keep the results that their benches write, not those of the repository', () => {
+    const { jobs } = workflowOf('.github/workflows/nightly.yml');
+    for (const [name, command] of [
+      ['bench', 'npm run -s bench -- '],
+      ['scale', 'npm run -s bench:scale -- '],
+    ] as const) {
+      const steps = jobs[name]?.steps ?? [];
+      const line = steps.find(({ run }) => run?.startsWith(command))?.run ?? '';
+      const written = /--out (\S+)/.exec(line)?.[1] ?? (line.includes('--publish') ? 'docs' : 'none');
+      const kept = String(steps.find(({ uses }) => uses?.includes('upload-artifact'))?.with?.path)
+        .trim()
+        .split('\n');
+      const results = kept.filter((path) => path.endsWith('.json'));
+      expect([name, results.length]).toEqual([name, 1]);
+      expect([name, results.filter((path) => !path.startsWith(`${written}/`))]).toEqual([name, []]);
+    }
+  });
+
   it('use actions by a major version or a commit', () => {
     const used = files.flatMap((file) => stepsOf(workflowOf(file)).flatMap(({ uses = [] }) => uses));
     expect(used.length).toBeGreaterThan(5);
