@@ -47,7 +47,7 @@ export function gatewayReadings(parts: MeasuredParts): readonly Reading[] {
     ...(counting.shared === undefined ? [] : sharedLimiterReadings(counting.shared)),
     counter(
       'tollgate_reported_costs_total',
-      'Costs that the backend was to report in its responses, by result: settled, missing, malformed, or failed because Redis did not respond.',
+      'Costs that the backend was to report in its responses, by result: settled, missing, malformed, or failed: Redis may lack the difference.',
       () => Object.entries(costSettler.counts).map(([result, value]) => [{ result }, value] as const),
     ),
     ...changeReadings(parts),
