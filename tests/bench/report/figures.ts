@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { CandidateName } from '../setup/candidate.ts';
 import { type BenchResult, medianOf, type RoundNumber, ratioOf } from './bench-result.ts';
 import { decimal } from './table.ts';
-import { factor, throughputOfTwoToOne } from './workers-table.ts';
+import { factor, residentMegabytes, throughputOfTwoToOne } from './workers-table.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 /** The published run, of which all figures are taken. */
@@ -30,6 +30,7 @@ export const FIGURES: Readonly<Record<string, (result: BenchResult) => string>> 
   'p99-one-connection': (result) =>
     OURS.map((name) => ratioText(result, 'one-connection', [name, 'nginx-lua'], 'p99Ms')).join(' and '),
   'second-worker': ({ workers }) => factor(throughputOfTwoToOne(measured(workers))),
+  'rss-two-workers': ({ workers }) => residentMegabytes(measured(workers), 2),
   'first-start-s': ({ startUp }) => decimal(measured(startUp).firstMs / 1000, 2),
 };
 

@@ -13,7 +13,7 @@ export function workersTable({ workers: rounds, machine }: BenchResult): string 
       decimal(median(own.map(({ requestsPerSecond }) => requestsPerSecond)), 0),
       decimal(median(own.map(({ cpuUs }) => cpuUs))),
       decimal(median(own.map(coresUsed)), 2),
-      decimal(median(own.map(({ residentBytes }) => residentBytes / 2 ** 20)), 0),
+      residentMegabytes(rounds, workers),
       String(rounds.filter((round) => round.workers === workers && round.fault !== undefined).length),
     ];
   });
@@ -23,6 +23,12 @@ export function workersTable({ workers: rounds, machine }: BenchResult): string 
 
 100 keys, allowed, nothing pinned. Two workers against one, round by round: requests per second × ${factor(throughputOfTwoToOne(rounds))}, CPU per request × ${factor(cpu)}.
 wrk, the backend and Redis run on the same ${machine.cores} cores, so the first factor is what the gateway gets of them; with as many cores for itself as workers it could be ${decimal(2 / cpu.median, 2)}, as far as CPU decides.`;
+}
+
+/** Of all processes of the gateway. */
+export function residentMegabytes(rounds: readonly WorkersRound[], workers: WorkerCount): string {
+  const bytes = countingRounds(rounds, workers).map(({ residentBytes }) => residentBytes);
+  return decimal(median(bytes) / 2 ** 20, 0);
 }
 
 /** Requests per second of two workers, as a multiple of those of one. */
