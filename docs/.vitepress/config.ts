@@ -76,6 +76,7 @@ export default defineConfig({
         items: [
           page('Operations', 'operations'),
           page('Helm chart', 'chart'),
+          page('Sign-in', 'sign-in'),
           page('Without Kubernetes', 'without-kubernetes'),
           page('Runbook', 'runbook'),
           page('Reliability', 'reliability'),

@@ -1,5 +1,5 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { SETTINGS } from '../../src/settings/settings.ts';
 
@@ -50,6 +50,15 @@ describe('docs/architecture.md', () => {
       return !parts.test(head) || !head.split('\n').every((line) => line.startsWith('// '));
     });
     expect(without.map(([, folder, file]) => `${folder}/${file}`)).toEqual([]);
+  });
+});
+
+describe('the site of the documentation', () => {
+  it('leads to every page', () => {
+    const config = readFileSync(join(ROOT, 'docs/.vitepress/config.ts'), 'utf8');
+    const linked = new Set([...config.matchAll(/\bpage\('[^']+', '([^']+)'\)/g)].map(([, link]) => link));
+    const pages = globSync('docs/*.md', { cwd: ROOT }).map((file) => basename(file, '.md'));
+    expect(pages.filter((page) => page !== 'index' && !linked.has(page))).toEqual([]);
   });
 });
 
