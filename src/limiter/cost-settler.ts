@@ -93,6 +93,7 @@ export class CostSettler {
   /** Sends what waits, and resolves when no settlement is in flight any more. What still waits then is `failed`. Never rejects. */
   async stop(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
+    clearTimeout(this.#retry);
     await this.#sendWaiting();
     clearTimeout(this.#retry);
     this.#counts.failed += this.#waiting.splice(0).length;

@@ -1,12 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Cluster } from 'ioredis';
+import { type Cluster, Redis } from 'ioredis';
 import { NotCounted } from '../../src/limiter/not-counted.ts';
 import { hashSlotOf } from '../../src/storage/redis/decisions/hash-slot.ts';
 import type { OpenRedis } from '../../src/storage/redis/open-redis.ts';
+import { versionKeyName } from '../../src/storage/redis/redis-key-names.ts';
 import { Admin } from '../support/admin.ts';
 import { burst, statusOf } from '../support/burst.ts';
+import { freePort } from '../support/free-port.ts';
 import { decide, isReady, newKeyId, openReplica, quota, subject } from '../support/limiter-stores.ts';
-import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts';
+import { clusterArgs, type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts';
+import { startRedisServer } from '../support/redis-server.ts';
 import { until } from '../support/until.ts';
 import { metric } from './support/probe.ts';
 import { type RedisFleet, startRedisFleet } from './support/redis-fleet.ts';
@@ -121,6 +124,42 @@ describe('in a Redis Cluster of three primaries', () => {
     for (const index of cluster.primaries.keys()) await evict(index, 'noeviction');
   });
 
+  it('a cost is settled while the slot of its key moves', async () => {
+    const replica = await startReplica();
+    const keyId = newKeyId();
+    const slot = hashSlotOf(keyId);
+    const from = await cluster.ownerOf(slot);
+    const to = cluster.primaries.find((primary) => primary !== from);
+    if (to === undefined) throw new Error('no other server');
+    await replica.usageConnection.set(versionKeyName(keyId), '1');
+    const decision = await decide(replica.limiter, subject(keyId, { quota: quota(100, 'hour') }));
+    if (decision.kind !== 'allowed') throw new Error(decision.kind);
+    await cluster.beginMove(slot, to);
+    const names = (await from.direct.cluster('GETKEYSINSLOT', slot, 100)) as string[];
+    await from.direct.call('MIGRATE', '127.0.0.1', to.server.port, '', 0, 30_000, 'KEYS', ...names);
+    const settle = () =>
+      replica.counters.settle({ keyId, customerId: '', windows: decision.windows, units: 20 });
+    expect((await settle()).used).toEqual([21]);
+    await cluster.moveSlot(slot, to);
+    expect((await settle()).used).toEqual([41]);
+  });
+
+  it('they are found by a replica that started before them', async () => {
+    const [port, unused] = [await freePort(), await freePort()];
+    const replica = openReplica(`redis://127.0.0.1:${port},127.0.0.1:${unused}`, 'cluster');
+    replicas.push(replica);
+    await until(() => replica.lastFailure() !== undefined);
+    const server = await startRedisServer([...(await clusterArgs()), '--port', String(port)]);
+    const direct = new Redis(server.url);
+    try {
+      await direct.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+      await until(() => isReady(replica));
+    } finally {
+      direct.disconnect();
+      await server.stop();
+    }
+  });
+
   it('units for a server that can not be reached are certainly not counted, and are once it is back', async () => {
     const replica = await startReplica();
     const [keyId, limit] = [newKeyId(), quota(100, 'hour')];
@@ -143,9 +182,17 @@ describe('in a Redis Cluster of three primaries', () => {
     } finally {
       primary.server.resume();
     }
-    await until(() => connection?.status === 'ready');
-    await settle();
-    await restore();
+    // The cluster may take a while to be whole again.
+    const isDone = (count: () => Promise<unknown>) =>
+      count().then(
+        () => true,
+        (error: unknown) => {
+          expect(error).toBeInstanceOf(NotCounted);
+          return false;
+        },
+      );
+    await until(() => isDone(settle));
+    await until(() => isDone(restore));
     const { counters } = await replica.counters.read({ keyId, limits: [limit], customerId: '' });
     expect(counters).toMatchObject([{ used: 24 }]);
   });

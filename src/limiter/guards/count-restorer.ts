@@ -68,9 +68,9 @@ export class CountRestorer {
    * By name. A window opened here and one that the store opened later under the same name overlap, when the store was back for too short to
    * get the units of the first.
    */
-  #uncounted = new Map<string, Uncounted[]>();
+  readonly #uncounted = new Map<string, Uncounted[]>();
   /** Units that may have been added already. */
-  #uncertain: Sent[] = [];
+  readonly #uncertain: Sent[] = [];
   /** Units that are being given back, by the name of their window. */
   readonly #sending = new Map<string, number>();
   #givenBack = 0;
@@ -78,8 +78,6 @@ export class CountRestorer {
   #retry: NodeJS.Timeout | undefined;
   /** An attempt failed although the store responded: only the timer starts the next one. */
   #isPaused = false;
-  /** The chunk that the next attempt begins with, so that units that fail again and again do not keep all others waiting. */
-  #firstChunk = 0;
 
   constructor(options: CountRestorerOptions) {
     this.#options = options;
@@ -177,42 +175,41 @@ export class CountRestorer {
     const now = () => nowMs + clock.monotonicMs() - startedAt;
     this.#giving = this.#giveAll(now).finally(() => {
       this.#giving = undefined;
-      this.#sending.clear();
       this.#isPaused = wasCalled && this.size > 0;
       if (this.size > 0) this.#tryLater(now());
     });
   }
 
+  /** Ends early when nothing of a chunk was added. The next attempt begins with the others. */
   async #giveAll(now: () => number): Promise<void> {
-    const open = this.#takeOpen(now());
-    for (const { uncounted } of open) {
-      const name = nameOf(uncounted);
-      this.#sending.set(name, (this.#sending.get(name) ?? 0) + uncounted.units);
-    }
-    const first = (this.#firstChunk * CHUNK_SIZE) % Math.max(open.length, 1);
-    this.#firstChunk += 1;
-    const sent = [...open.slice(first), ...open.slice(0, first)];
-    for (let start = 0; start < sent.length; start += CHUNK_SIZE) {
-      const chunk = sent.slice(start, start + CHUNK_SIZE);
+    for (let left = this.size; left > 0; left -= CHUNK_SIZE) {
+      const chunk = this.#takeChunk(now());
+      for (const { uncounted } of chunk) {
+        const name = nameOf(uncounted);
+        this.#sending.set(name, (this.#sending.get(name) ?? 0) + uncounted.units);
+      }
       const areAdded = await Promise.all(chunk.map((one) => this.#restore(one, now)));
-      if (areAdded.some(Boolean)) continue;
-      for (const one of sent.slice(start + CHUNK_SIZE)) this.#keep(one, now());
-      return;
+      this.#sending.clear();
+      if (chunk.length > 0 && !areAdded.some(Boolean)) return;
     }
   }
 
-  /** Takes all units, and returns those that can still be given back. */
-  #takeOpen(nowMs: number): readonly Sent[] {
-    const uncertain = this.#uncertain.filter(({ uncertainUntilMs = 0 }) => uncertainUntilMs > nowMs);
-    const certain = [...this.#uncounted.values()].flat().map((uncounted) => ({
-      uncounted,
-      operationId: `uncounted-${this.#options.random.bytes(16).toString('base64url')}`,
-      uncertainUntilMs: undefined,
-    }));
-    this.#uncertain = [];
-    this.#uncounted = new Map();
+  /** Takes the units that have waited longest, and returns those that can still be given back. */
+  #takeChunk(nowMs: number): readonly Sent[] {
+    // Not all: others must not wait for what fails each time.
+    const uncertain = this.#uncertain.splice(0, CHUNK_SIZE / 2);
+    const certain: Sent[] = [];
+    for (const [name, overlapping] of this.#uncounted) {
+      if (uncertain.length + certain.length >= CHUNK_SIZE) break;
+      this.#uncounted.delete(name);
+      for (const uncounted of overlapping) {
+        const operationId = `uncounted-${this.#options.random.bytes(16).toString('base64url')}`;
+        certain.push({ uncounted, operationId, uncertainUntilMs: undefined });
+      }
+    }
     return [...uncertain, ...certain].filter(
-      ({ uncounted: { resetAtMs, units } }) => resetAtMs > nowMs && units > 0,
+      ({ uncounted: { resetAtMs, units }, uncertainUntilMs = nowMs + 1 }) =>
+        units > 0 && resetAtMs > nowMs && uncertainUntilMs > nowMs,
     );
   }
 

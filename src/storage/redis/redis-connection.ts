@@ -143,11 +143,22 @@ function openCluster(purpose: RedisPurpose, address: RedisAddress, options: Clie
     slotsRefreshInterval: SLOTS_REFRESH_MS,
     redisOptions,
   });
-  // The client would connect with the first command, which would have to wait.
-  cluster.on('+node', (server: Redis) => {
-    if (server.status === 'wait' && !server.options.readOnly) server.connect().catch(() => {});
-  });
+  connectServers(cluster);
   return cluster;
+}
+
+/**
+ * Connects to each master once the cluster is known: the client would with the first command, which would have to wait. Before that the
+ * client needs unconnected servers: it never recovers if all connections to those of the URL fail meanwhile.
+ */
+function connectServers(cluster: Cluster): void {
+  const connect = (server: Redis) => {
+    if (server.status === 'wait' && !server.options.readOnly) server.connect().catch(() => {});
+  };
+  cluster.on('ready', () => cluster.nodes('master').forEach(connect));
+  cluster.on('+node', (server: Redis) => {
+    if (cluster.status === 'ready') connect(server);
+  });
 }
 
 /** Messages reach all servers of a cluster. The client's own subscription changes servers without reporting missed messages. */

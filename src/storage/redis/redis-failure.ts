@@ -38,6 +38,12 @@ export function hadNoEffect(error: unknown): boolean {
   return name === 'ReplyError' || message === NOT_SENT;
 }
 
+/** Whether a port's promise rejected because a server of a cluster has run nothing: the slot is at another one, or is being moved. */
+export function isRedirection(error: unknown): boolean {
+  const cause = error instanceof StoreUnavailable ? error.cause : undefined;
+  return cause instanceof Error && /^(?:MOVED|ASK|TRYAGAIN) /.test(cause.message);
+}
+
 function safeMessage(message: string): string {
   if (WITHOUT_CONNECTION.test(message)) return NOT_SENT;
   return CONNECTION_LOST.test(message) ? 'not connected any more' : message;

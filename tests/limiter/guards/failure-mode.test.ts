@@ -240,10 +240,18 @@ describe('the restorer of counts', () => {
         await restore(units);
       },
     };
-    const restorer = new CountRestorer({ counters, clock, random: systemRandom });
+    let ids = 0;
+    const random = {
+      ...systemRandom,
+      bytes: (count: number) => {
+        ids += 1;
+        return systemRandom.bytes(count);
+      },
+    };
+    const restorer = new CountRestorer({ counters, clock, random });
     const note = (keyId: string, resetAtMs = 9000) =>
       restorer.note(subject(keyId), counted('allowed', { limit: hourly, resetAtMs }));
-    return { restored, clock, note, restorer };
+    return { restored, clock, note, restorer, prepared: () => ids };
   }
 
   it('gives back once what was allowed in windows that are still open', async () => {
@@ -296,7 +304,7 @@ describe('the restorer of counts', () => {
 
   it('keeps what certainly was not added, and tries again by itself', async () => {
     let isReadOnly = true;
-    const { restored, note, restorer } = setUpRestorer(async () => {
+    const { restored, note, restorer, prepared } = setUpRestorer(async () => {
       if (isReadOnly) throw new NotCounted('read-only');
     });
     for (let key = 0; key < 500; key += 1) note(`key ${key}`);
@@ -306,6 +314,7 @@ describe('the restorer of counts', () => {
     // Not one for each of the others that wait, nor with each request.
     await restorer.giveBack(1600);
     expect(restored.length).toBeLessThanOrEqual(200);
+    expect(prepared()).toBe(restored.length);
     expect(restorer.size).toBe(500);
     isReadOnly = false;
     restored.length = 0;

@@ -20,7 +20,7 @@ import { hashSlotOf } from '../decisions/hash-slot.ts';
 import { addressOf } from '../decisions/server-routing.ts';
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
-import { hadNoEffect, redisUnavailable } from '../redis-failure.ts';
+import { hadNoEffect, isRedirection, redisUnavailable } from '../redis-failure.ts';
 import {
   CHANGES_CHANNEL,
   customersKeyName,
@@ -90,7 +90,7 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
       throw new NotCounted(NOT_REACHED);
     });
     const addition = { nowMs, granted: 0, operationId, rememberedMs: RESTORE_REMEMBERED_MS };
-    await this.#add(uncounted, addition, serverOf(this.#redis, keyId)).catch(throwNotCounted);
+    await this.#sendOnce(keyId, (redis) => this.#add(uncounted, addition, redis));
   }
 
   async grant({ keyId, limits, customerId, units, operationId }: GrantedUnits): Promise<void> {
@@ -127,9 +127,9 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
     const names = windows.map(({ limit, isShared }) => windowNameOf(limit, customerId, isShared));
     const keyNames = [versionKeyName(keyId), ...names.map((name) => windowKeyName(keyId, name))];
     const ends = windows.map(({ resetAtMs }) => String(resetAtMs));
-    const reply = await this.#settleCost
-      .runWithKeys(serverOf(this.#redis, keyId), keyNames, [String(units), ...ends])
-      .catch(throwNotCounted);
+    const reply = await this.#sendOnce(keyId, (redis) =>
+      this.#settleCost.runWithKeys(redis, keyNames, [String(units), ...ends]),
+    );
     if (!Array.isArray(reply) || reply.length !== 1 + windows.length)
       throw redisUnavailable(unexpectedReply());
     const used = reply.slice(1).map((count) => (typeof count === 'number' ? count : undefined));
@@ -148,6 +148,24 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
     const keyNames = [grantedKeyName(keyId, windowName), passedKeyName(keyId, windowName)];
     const args = [threshold, quota, resetAtMs].map(String);
     return (await this.#passThreshold.run(this.#redis, [...keyNames, ...args])) === 1;
+  }
+
+  /**
+   * Sends a script that must run at most once. The client of a cluster sends a call again whose connection was lost, so the call goes to the
+   * key's server, and through the client only where that has run nothing because the slot moves. Rejects with `NotCounted` if it certainly
+   * did not run.
+   */
+  async #sendOnce<Reply>(keyId: string, send: (redis: RedisConnection) => Promise<Reply>): Promise<Reply> {
+    const server = serverOf(this.#redis, keyId);
+    try {
+      return await send(server).catch((error: unknown) => {
+        if (server === this.#redis || !isRedirection(error)) throw error;
+        return send(this.#redis);
+      });
+    } catch (error) {
+      // Redis rejects such a script before its first write: read-only, out of memory.
+      throw hadNoEffect(error) ? new NotCounted(NOT_REACHED) : error;
+    }
   }
 
   async #readTogether(subjects: readonly CounterSubject[]): Promise<readonly WindowCounts[]> {
@@ -245,22 +263,13 @@ function isNumbers(reply: unknown): reply is number[] {
   return Array.isArray(reply) && reply.every((item) => typeof item === 'number');
 }
 
-/**
- * Where a script of the key is sent that must run at most once: the client of a cluster sends a call again whose connection was lost. Throws
- * `NotCounted` if that server of a cluster can't be reached now.
- */
+/** The server of a key; throws `NotCounted` if it is one of a cluster that can't be reached now. */
 function serverOf(redis: RedisConnection, keyId: string): RedisConnection {
   if (redis instanceof Redis) return redis;
   const address = redis.slots[hashSlotOf(keyId)]?.[0];
   const server = redis.nodes('master').find((master) => addressOf(master) === address);
   if (server?.status !== 'ready') throw new NotCounted(NOT_REACHED);
   return server;
-}
-
-/** Throws the error of a script that adds units, as `NotCounted` if that is certain. */
-function throwNotCounted(error: unknown): never {
-  // Redis rejects such a script before its first write: read-only, out of memory.
-  throw hadNoEffect(error) ? new NotCounted(NOT_REACHED) : error;
 }
 
 function unexpectedReply(): Error {
