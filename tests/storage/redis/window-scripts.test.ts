@@ -249,6 +249,15 @@ describe('a cost that is known after the response', () => {
     expect(await redis.exists(names.granted)).toBe(0);
   });
 
+  it.each([
+    ['is settled in a window that another server of a cluster ends a little later', 999, '7'],
+    ['is not settled in the next window of one second', 1000, '5'],
+  ])('%s', async (_, laterMs, expected) => {
+    await redis.set(names.window, 5, 'PXAT', SOON + laterMs);
+    await settleCost(NOW_MS, [names.version, names.window], [2, SOON]);
+    expect(await redis.get(names.window)).toBe(expected);
+  });
+
   it.each(['-', `- ${LATER}`])('is not settled for a deleted key, whose version is %s', async (version) => {
     await redis.set(names.version, version);
     await redis.set(names.window, 5, 'PXAT', SOON);
