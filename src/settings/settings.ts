@@ -338,8 +338,10 @@ function redisFaults({ redisMode, redisUrl: address }: Partial<Values>): readonl
   const faults: string[] = [];
   if (redisMode === 'single' && address.nodes.length > 1)
     faults.push('REDIS_URL: must name one server with REDIS_MODE=single');
-  if (address.masterName !== undefined)
-    faults.push(`REDIS_URL: must end with the port or the number of a database with REDIS_MODE=${redisMode}`);
+  if (redisMode === 'single' && address.masterName !== undefined)
+    faults.push('REDIS_URL: must end with the port or the number of a database with REDIS_MODE=single');
+  if (redisMode === 'cluster' && (address.masterName !== undefined || address.database !== 0))
+    faults.push('REDIS_URL: must end with the port with REDIS_MODE=cluster, where there is only database 0');
   return faults;
 }
 

@@ -50,6 +50,7 @@ const BY_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/All sentinels are unreachable/, 'no sentinel responds'],
   [/Failed to refresh slots cache/, 'no node of the cluster responds'],
   [/without any password configured/, 'a password is in the URL, and the server has none'],
+  [/DB index|SELECT/, 'the server has no database of the number in the URL'],
 ];
 
 /**

@@ -288,6 +288,18 @@ describe('tollgate doctor', () => {
     }
   });
 
+  it('says that Redis lacks the database of REDIS_URL', async () => {
+    const { code, wrong } = await doctor({ REDIS_URL: new URL('/99999', fleet.redisUrl).href });
+    expect(code).toBe(1);
+    expect(wrong).toContainEqual(
+      expect.objectContaining({
+        status: 'fault',
+        finding: 'Redis can not be used: the server has no database of the number in the URL.',
+        remedy: expect.stringContaining('database'),
+      }),
+    );
+  });
+
   it('ends with 75 where stores do not respond, and looks at everything else', async () => {
     const port = await freePort();
     const { code, findings } = await doctor({

@@ -287,11 +287,12 @@ describe('settings', () => {
     expect(faultsOf({ ...complete, REDIS_URL })).toEqual([]);
   });
 
-  it('reject the name of a master where there are no sentinels', () => {
-    const REDIS_URL = 'redis://a:7000,b:7000/mymaster';
-    expect(faultsOf({ ...complete, REDIS_MODE: 'cluster', REDIS_URL })).toEqual([
-      'REDIS_URL: must end with the port or the number of a database with REDIS_MODE=cluster',
+  it.each(['/mymaster', '/2', '?db=2'])('reject for a cluster of Redis %s after the nodes', (end) => {
+    const nodes = { ...complete, REDIS_MODE: 'cluster', REDIS_URL: 'redis://a:7000,b:7000' };
+    expect(faultsOf({ ...nodes, REDIS_URL: nodes.REDIS_URL + end })).toEqual([
+      'REDIS_URL: must end with the port with REDIS_MODE=cluster, where there is only database 0',
     ]);
+    expect([...faultsOf(nodes), ...faultsOf({ ...nodes, REDIS_URL: `${nodes.REDIS_URL}/0` })]).toEqual([]);
   });
 
   it.each([

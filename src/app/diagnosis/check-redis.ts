@@ -41,7 +41,7 @@ export async function checkRedis(settings: Settings, platform: Platform): Promis
         : fault(
             'redis',
             `Redis can not be used: ${reason}.`,
-            'Correct REDIS_URL: user, password, TLS; and REDIS_MODE.',
+            'Correct REDIS_URL: user, password, database, TLS; and REDIS_MODE.',
           ),
     ];
   }

@@ -16,7 +16,7 @@ export interface RedisAddress {
   readonly isTls: boolean;
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** Number of the database; 0 in cluster mode. */
+  /** Number of the database; a cluster has only 0. */
   readonly database: number;
   /** Name under which sentinels know the master; `mymaster` where it is undefined. */
   readonly masterName: string | undefined;
@@ -71,6 +71,7 @@ export function connectRedis(
 ): RedisConnection {
   const options = { ...commonOptions(purpose, settings, platform.random), ...credentials(settings.address) };
   const redis = open(purpose, settings, options);
+  if (redis instanceof Redis) requireDatabase(redis);
   // A server that vanished leaves a half-open socket.
   if (purpose === 'decisions')
     closeUnresponsive(redis, connectionTimeouts(settings.timeoutMs).unresponsiveMs);
@@ -170,6 +171,23 @@ function listenInTurn({ nodes }: RedisAddress, options: ClientOptions): Redis {
     Object.assign(redis.options, nodes[turn % nodes.length]);
   });
   return redis;
+}
+
+/**
+ * Ends each attempt to connect whose SELECT fails: the client would go on in database 0, which may be another installation's. It only
+ * emits the error; thrown from a listener, the error ends the attempt as that of a failed AUTH does, and is emitted once more.
+ */
+function requireDatabase(redis: Redis): void {
+  const select = redis.select.bind(redis);
+  const failures = new WeakSet<Error>();
+  redis.select = (database: number | string) =>
+    select(database).catch((error: Error) => {
+      failures.add(error);
+      throw error;
+    });
+  redis.on('error', (error: Error) => {
+    if (failures.delete(error)) throw error;
+  });
 }
 
 function commonOptions(purpose: RedisPurpose, settings: RedisSettings, random: Random): ClientOptions {

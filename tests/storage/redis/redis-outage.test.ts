@@ -9,6 +9,7 @@ import {
 import { NotCounted } from '../../../src/limiter/not-counted.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
+import { failureReason } from '../../../src/storage/failure-reason.ts';
 import type { OpenRedis } from '../../../src/storage/redis/open-redis.ts';
 import {
   decide,
@@ -282,6 +283,29 @@ describe('the connection to Redis', () => {
     const direct = new Redis(url.href);
     stops.push(async () => direct.disconnect());
     expect(await direct.keys('tg:{*')).toHaveLength(2);
+  });
+
+  it('is not made, and database 0 not used, while the server lacks the database of the URL', async () => {
+    const server = await startServer(['--databases', '1']);
+    const replica = openReplica(`${server.url}/1`);
+    stops.push(() => replica.close());
+    let attempts = 0;
+    replica.usageConnection.on('reconnecting', () => {
+      attempts += 1;
+    });
+    await until(() => attempts >= 2);
+    expect(await decide(replica.limiter, subject(newKeyId()))).toMatchObject({ kind: 'unavailable' });
+    await expect(replica.ping()).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(await replica.replicas.beat()).toBe(false);
+    expect(replica.changes.isSubscribed).toBe(false);
+    expect(failureReason(replica.lastFailure())).toBe('the server has no database of the number in the URL');
+    const direct = new Redis(server.url);
+    expect(await direct.keys('*')).toEqual([]);
+    direct.disconnect();
+
+    await server.stop();
+    await startServer(['--port', String(server.port)]);
+    await until(() => isReady(replica));
   });
 });
 
