@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
+import { parse as parsePostgresUrl } from 'pg-connection-string';
 import { MIN_ROOT_TOKEN_LENGTH } from '../http/credentials/root-token.ts';
 import { isReserved, SELF_SERVICE_PATH } from '../paths/path-matcher.ts';
+import { systemCodeOf } from '../platform/system-code.ts';
 import { requireDecodable } from './redis-url.ts';
 
 /** Reads one setting's text. Throws an `Error` whose message says what is allowed and never repeats the value. */
@@ -137,7 +140,7 @@ function linkWith(value: string, schemes: readonly string[]): string {
 export const color: Parse<string> = (value) =>
   pattern(/^#[0-9a-f]{6}$/, 'a colour like #4f46e5')(value.toLowerCase());
 
-/** The URL of one Postgres server. */
+/** The URL of one Postgres server. The files that it names can be read. */
 export const postgresUrl: Parse<string> = (value) => {
   const url = URL.parse(value);
   if (url === null || !['postgres:', 'postgresql:'].includes(url.protocol) || url.hostname === '')
@@ -146,8 +149,26 @@ export const postgresUrl: Parse<string> = (value) => {
     throw new Error('must name one host: several are not supported');
   // If one percent sign begins no escape, the Postgres client takes all of them literally.
   if (!/%(?![0-9a-f]{2})/i.test(value)) requireDecodable(url);
+  requireFiles(url);
+  try {
+    parsePostgresUrl(value);
+  } catch {
+    throw new Error('must name the file of an authority as sslrootcert with sslmode=verify-ca');
+  }
   return value;
 };
+
+function requireFiles({ searchParams }: URL): void {
+  for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+    const file = searchParams.get(name);
+    if (!file) continue;
+    try {
+      readFileSync(file);
+    } catch (error) {
+      throw new Error(`the file of ${name} can not be read (${systemCodeOf(error)})`);
+    }
+  }
+}
 
 /** Root tokens that fit in a Bearer header (RFC 6750 2.1); all are valid. */
 export const rootTokens: Parse<readonly string[]> = (value) => {

@@ -47,6 +47,7 @@ const packageFolders: Readonly<Record<string, readonly string[]>> = {
   'fast-string-truncated-width': ['cli'],
   ioredis: ['storage'],
   pg: ['storage'],
+  'pg-connection-string': ['storage', 'settings'],
   kysely: ['storage'],
   '@electric-sql/pglite': ['storage'],
   ajv: ['http', 'management'],

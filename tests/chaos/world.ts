@@ -1,4 +1,4 @@
-import { connectPostgres } from '../../src/storage/postgres/postgres-connection.ts';
+import { connectPostgres, serverOf } from '../../src/storage/postgres/postgres-connection.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { startFrontGateway } from '../authorize/support/documented-gateways.ts';
 import { readyz } from '../reliability/support/probe.ts';
@@ -63,7 +63,7 @@ export async function startWorld(
     started.push(() => backend.stop());
     const receiver = await ChaosReceiver.start();
     started.push(() => receiver.stop());
-    const db = connectPostgres({ url: postgres.url, maxConnections: 2, onIdleError: () => {} });
+    const db = connectPostgres({ server: serverOf(postgres.url), maxConnections: 2, onIdleError: () => {} });
     started.push(() => db.destroy());
     const environment = {
       BACKEND_URL: backend.url,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { connectPostgres } from '../../src/storage/postgres/postgres-connection.ts';
+import { connectPostgres, serverOf } from '../../src/storage/postgres/postgres-connection.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { makeUsageEvents, usageOverTime, wrongUsage } from '../events/support/usage-oracle.ts';
 import { withReceiver } from '../events/support/with-receiver.ts';
@@ -22,7 +22,7 @@ let replicas: GatewayProcess[];
 beforeAll(async () => {
   database = await createMigratedDatabase();
   postgres = await TcpRelay.start(portOf(database.url));
-  db = connectPostgres({ url: database.url, maxConnections: 2, onIdleError: () => {} });
+  db = connectPostgres({ server: serverOf(database.url), maxConnections: 2, onIdleError: () => {} });
   redis = await startRedisServer();
   fleet = await startFleet(2, {
     DATABASE_URL: postgres.urlOf(database.url),

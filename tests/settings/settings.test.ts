@@ -306,12 +306,31 @@ describe('settings', () => {
     expect(faults.join()).not.toContain(DATABASE_URL.slice('postgres://'.length));
   });
 
-  it.each(['postgres://u:p,w@db/x', 'postgres://u:p%zz@db/x', 'postgresql://u@[::1]:5432/x?sslmode=require'])(
-    'take as the one server of Postgres %s',
-    (DATABASE_URL) => {
-      expect(faultsOf({ ...complete, DATABASE_URL })).toEqual([]);
-    },
-  );
+  it.each([
+    'postgres://u:p,w@db/x',
+    'postgres://u:p%zz@db/x',
+    'postgresql://u@[::1]:5432/x?sslmode=verify-full',
+  ])('take as the one server of Postgres %s', (DATABASE_URL) => {
+    expect(faultsOf({ ...complete, DATABASE_URL })).toEqual([]);
+  });
+
+  it.each(['sslrootcert', 'sslcert', 'sslkey'])('demand that the file of %s can be read', (name) => {
+    for (const [file, code] of [
+      ['/no/such/file.pem', 'ENOENT'],
+      [tmpdir(), 'EISDIR'],
+    ]) {
+      expect(faultsOf({ ...complete, DATABASE_URL: `${complete.DATABASE_URL}?${name}=${file}` })).toEqual([
+        `DATABASE_URL: the file of ${name} can not be read (${code})`,
+      ]);
+    }
+  });
+
+  it('demand an authority with verify-ca', () => {
+    const DATABASE_URL = `${complete.DATABASE_URL}?uselibpqcompat=true&sslmode=verify-ca`;
+    expect(faultsOf({ ...complete, DATABASE_URL })).toEqual([
+      'DATABASE_URL: must name the file of an authority as sslrootcert with sslmode=verify-ca',
+    ]);
+  });
 
   it('demand both secrets where the records outlive the machine', () => {
     expect(faultsOf({ ...minimal, DATABASE_URL: complete.DATABASE_URL })).toEqual([

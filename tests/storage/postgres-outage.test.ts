@@ -1,8 +1,12 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
+import { Pool } from 'pg';
 import { StoreBusy, StoreUnavailable } from '../../src/errors.ts';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
-import { storeFailure } from '../../src/storage/postgres/unavailability.ts';
+import { storeFailure, withUnavailability } from '../../src/storage/postgres/unavailability.ts';
 import { applyUsageBatch } from '../../src/storage/postgres/usage/apply-usage-batch.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { freePort } from '../support/free-port.ts';
@@ -64,6 +68,22 @@ describe('the record store, when Postgres goes down', () => {
     await expect(killed).rejects.toThrow(StoreUnavailable);
     await records.ping();
     await records.close();
+  });
+
+  it('connects after a file that the URL names is gone', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-ca-'));
+    const file = join(directory, 'ca.pem');
+    await writeFile(file, 'an authority');
+    const url = `${server.url}?sslmode=disable&sslrootcert=${file}`;
+    const records = open(url);
+    await rm(directory, { recursive: true });
+    await records.ping();
+    await records.close();
+  });
+
+  it('is unavailable where no client can be made', async () => {
+    const pool = new Pool({ connectionString: `${server.url}?sslrootcert=/no/such/file.pem` });
+    await expect(withUnavailability(pool).connect()).rejects.toThrow(StoreUnavailable);
   });
 
   it('gives up on a statement after five seconds', async () => {

@@ -22,7 +22,12 @@ import { PostgresOutbox } from './events/outbox.ts';
 import { PostgresDeliveryQueue } from './events/postgres-delivery-queue.ts';
 import type { KeyReading } from './keys/postgres-key-repository.ts';
 import { PostgresSealedKeys } from './keys/postgres-sealed-keys.ts';
-import { connectPostgres, connectPostgresForMigration, type PostgresOptions } from './postgres-connection.ts';
+import {
+  connectPostgres,
+  connectPostgresForMigration,
+  type PostgresOptions,
+  serverOf,
+} from './postgres-connection.ts';
 import { PostgresResponseStore } from './postgres-response-store.ts';
 import { type RecordScope, type RecordUnit, runUnit } from './record-units.ts';
 import type { RecordsDatabase } from './records-database.ts';
@@ -84,10 +89,17 @@ export interface RecordsOptions extends KeyReading {
   readonly chainSecrets: ChainSecrets | null;
 }
 
-/** Records in a Postgres server. Connects with the first query: a server that is unreachable is reported by `ping`, not here. */
-export function openRecords(options: PostgresOptions & RecordsOptions): Records {
-  return recordsIn(connectPostgres(options), options, async () => {
-    const db = connectPostgresForMigration(options);
+/** Options of the records in a Postgres server. */
+type OpenRecordsOptions = RecordsOptions & Omit<PostgresOptions, 'server'> & { readonly url: string };
+
+/**
+ * Records in a Postgres server. Connects with the first query: a server that is unreachable is reported by `ping`, not here. Throws if a
+ * file that the URL names can't be read.
+ */
+export function openRecords({ url, ...options }: OpenRecordsOptions): Records {
+  const postgres = { ...options, server: serverOf(url) };
+  return recordsIn(connectPostgres(postgres), options, async () => {
+    const db = connectPostgresForMigration(postgres);
     try {
       return await applyMigrations(db, options);
     } finally {

@@ -8,7 +8,8 @@ import {
   PostgresDriver,
   type TransactionSettings,
 } from 'kysely';
-import { Pool, types } from 'pg';
+import { type ClientConfig, Pool, types } from 'pg';
+import { parse } from 'pg-connection-string';
 import { type RecordsDatabase, type RecordsTables, TYPE_PARSERS } from './records-database.ts';
 import { withUnavailability } from './unavailability.ts';
 
@@ -17,7 +18,7 @@ export const POSTGRES_CONNECTIONS = 14;
 
 /** How to reach a Postgres server. */
 export interface PostgresOptions {
-  readonly url: string;
+  readonly server: ClientConfig;
   /** Connections of this process at most. */
   readonly maxConnections: number;
   /** Called when an idle connection broke; the pool replaces it by itself. */
@@ -28,13 +29,19 @@ export interface PostgresOptions {
 const TIMEOUT_MS = 5000;
 /**
  * Postgres ends a session whose transaction has been idle for this time, and its locks with it: the replica is stuck, or was cut off. A
- * statement may run for longer. `url` may have another time, as for the timeouts above.
+ * statement may run for longer. The URL may have another time, as for the timeouts above.
  */
 const IDLE_TIMEOUT = 'idle_in_transaction_session_timeout';
 const SET_IDLE_TIMEOUT = `SET LOCAL ${IDLE_TIMEOUT} = '15s'`;
 
 /** The driver reads instants in this style only, but a server, database or role may have another default. PgBouncer keeps the setting. */
 const SESSION = 'SET datestyle TO ISO';
+
+/** What the URL of a server says, with the content of the files that it names. Throws if one can't be read. */
+export function serverOf(url: string): ClientConfig {
+  // As the client itself would for each connection; its types lack the null of what the URL does not say.
+  return parse(url) as object;
+}
 
 /** Connects on first use, and again after an outage of Postgres. Destroy it to close its connections. */
 export function connectPostgres(options: PostgresOptions): RecordsDatabase {
@@ -51,12 +58,13 @@ export function connectPostgresForMigration(options: PostgresOptions): RecordsDa
 }
 
 function connect(
-  { url, maxConnections, onIdleError }: PostgresOptions,
+  { server, maxConnections, onIdleError }: PostgresOptions,
   timeouts: { readonly statement_timeout?: number; readonly query_timeout?: number },
 ): RecordsDatabase {
   const pool = new Pool({
-    connectionString: url,
     application_name: 'tollgate',
+    ...timeouts,
+    ...server,
     max: maxConnections,
     connectionTimeoutMillis: TIMEOUT_MS,
     idleTimeoutMillis: 60_000,
@@ -64,13 +72,13 @@ function connect(
     types: { getTypeParser },
     // The pool gives out a connection only after this has resolved.
     onConnect: async (client) => void (await client.query(SESSION)),
-    ...timeouts,
   });
   // An 'error' event without a listener would end the process. The pool listens to idle connections only. If a connection is in
   // use, its query rejects as well, so the event can be ignored.
   pool.on('error', onIdleError);
   pool.on('connect', (client) => void client.on('error', () => {}));
-  const onBegin = url.includes(IDLE_TIMEOUT) ? '' : SET_IDLE_TIMEOUT;
+  const isSet = IDLE_TIMEOUT in server || server.options?.includes(IDLE_TIMEOUT) === true;
+  const onBegin = isSet ? '' : SET_IDLE_TIMEOUT;
   return new Kysely<RecordsTables>({
     dialect: new RecordsDialect({ pool: withUnavailability(pool) }, onBegin),
   });

@@ -12,7 +12,8 @@ export function withUnavailability(pool: Pool): PostgresPool {
   return {
     options: pool.options,
     connect: () =>
-      pool.connect().then(watch, (error: unknown) => {
+      // A client that can't be made throws.
+      Promise.try(() => pool.connect()).then(watch, (error: unknown) => {
         // Without a connection no query was sent, whatever the reason: network, credentials, too many clients.
         throw new StoreUnavailable('postgres', error);
       }),

@@ -285,7 +285,7 @@ describe('the connection to Redis', () => {
     expect(await direct.keys('tg:{*')).toHaveLength(2);
   });
 
-  it('is not made, and database 0 not used, while the server lacks the database of the URL', async () => {
+  it('is not made, not even to database 0, while the server lacks that of the URL', async () => {
     const server = await startServer(['--databases', '1']);
     const replica = openReplica(`${server.url}/1`);
     stops.push(() => replica.close());

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import { redisUrl } from '../../../src/settings/redis-url.ts';
-import { connectPostgres } from '../../../src/storage/postgres/postgres-connection.ts';
+import { connectPostgres, serverOf } from '../../../src/storage/postgres/postgres-connection.ts';
 import { PostgresUsageHistory } from '../../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { closeRedis, connectRedis } from '../../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
@@ -37,7 +37,7 @@ const redis = connectRedis(
   { address: redisUrl(task.redisUrl), mode: 'single', timeoutMs: 1000 },
   { log, random: systemRandom },
 );
-const db = connectPostgres({ url: task.databaseUrl, maxConnections: 4, onIdleError: () => {} });
+const db = connectPostgres({ server: serverOf(task.databaseUrl), maxConnections: 4, onIdleError: () => {} });
 await new Promise<void>((resolve) => {
   redis.once('ready', () => resolve());
 });
