@@ -2,14 +2,15 @@ import cluster from 'node:cluster';
 import type { Logger } from '../platform/logger.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 
-const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+/** A terminal sends SIGHUP when it is closed. */
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /** What a process runs. `stop` resolves with whether all of it stopped cleanly. */
 interface Stoppable {
   stop(): Promise<boolean>;
 }
 
-/** SIGTERM and SIGINT end the start of a process, or stop the gateway that it runs. */
+/** SIGTERM, SIGINT and SIGHUP end the start of a process, or stop the gateway that it runs. */
 export class StopSignals {
   readonly #log: Logger;
   #isStopping = false;
@@ -26,8 +27,11 @@ export class StopSignals {
 
   /** From now on the first signal stops the gateway and then ends the process; the next one ends it at once. */
   stopGateway(gateway: Stoppable): void {
-    const stop = (reason: string): void =>
-      this.#isStopping ? this.#giveUp(reason) : this.#stop(gateway, reason);
+    const stop = (reason: string): void => {
+      if (!this.#isStopping) this.#stop(gateway, reason);
+      // When a terminal is closed, its shell and the system may each send one.
+      else if (reason !== 'SIGHUP') this.#giveUp(reason);
+    };
     const { worker } = cluster;
     if (worker === undefined) {
       for (const signal of STOP_SIGNALS) process.off(signal, this.#endStart).on(signal, stop);
@@ -38,8 +42,8 @@ export class StopSignals {
       if (!this.#isStopping) stop(reason);
     };
     process.on('SIGTERM', stopOnce);
-    // A terminal sends SIGINT to workers as well, but the primary process stops them with SIGTERM.
-    process.on('SIGINT', () => {});
+    // A terminal sends SIGINT and SIGHUP to workers as well, but the primary process stops them with SIGTERM.
+    for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {});
     worker.once('disconnect', () => {
       // Otherwise Node ends this process right after this event.
       worker.exitedAfterDisconnect = true;

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { type Logger, loggerOptions } from './logger.ts';
+import { type Logger, loggerOptions, standardOutput } from './logger.ts';
 
 /** A logger for many lines, which are written in batches. */
 export interface BufferedLogger {
@@ -20,8 +20,7 @@ const WAITING_BYTES = 1024 * 1024;
  * the last 200 ms. If the reader stalls, lines are dropped instead of stalling the gateway.
  */
 export function createBufferedLogger(): BufferedLogger {
-  const destination = pino.destination({
-    dest: 1,
+  const destination = standardOutput({
     sync: false,
     minLength: WHOLE_BYTES - 1,
     maxWrite: WHOLE_BYTES,

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { readyz } from '../reliability/support/probe.ts';
 import { Admin } from '../support/admin.ts';
 import { burst, statusOf } from '../support/burst.ts';
+import { requireProgram } from '../support/debian-package.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { type GatewayProcess, isAlive, ROOT_TOKEN, runGateway, startGateway } from '../support/gateway.ts';
@@ -27,9 +28,12 @@ beforeAll(async () => {
 });
 afterAll(() => fleet?.stop());
 
-async function startWorkers(settings: Readonly<Record<string, string>> = {}): Promise<void> {
+async function startWorkers(
+  settings: Readonly<Record<string, string>> = {},
+  options: Parameters<typeof startGateway>[1] = {},
+): Promise<void> {
   const port = String(await freePort());
-  gateway = await startGateway({ ...fleet.environment, WORKERS: '2', PORT: port, ...settings });
+  gateway = await startGateway({ ...fleet.environment, WORKERS: '2', PORT: port, ...settings }, options);
 }
 
 /** For NODE_OPTIONS: what each process runs before the gateway. */
@@ -478,5 +482,25 @@ describe('two workers, at their end,', () => {
     expect(await exited).toBe(1);
     expect(await requests.finish()).toEqual(['cut']);
     await until(() => !pids.some(isAlive));
+  });
+});
+
+describe('workers on a terminal', () => {
+  it('finish what they began, and end, when it is closed', async () => {
+    await requireProgram('script', 'bsdutils');
+    await startWorkers({}, { isOnTerminal: true });
+    // Those of the primary process and of the workers.
+    const pids = [...new Set(gateway.output().match(/(?<="pid":)\d+/g))].map(Number);
+    expect(pids).toHaveLength(3);
+    try {
+      const requests = await holdRequests();
+      await gateway.kill();
+      await until(async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 503);
+      expect(await requests.finish()).toEqual([200]);
+      await until(() => !pids.some(isAlive));
+      expect(await requests.areCounted()).toBe(true);
+    } finally {
+      for (const pid of pids.filter(isAlive)) process.kill(pid, 'SIGKILL');
+    }
   });
 });

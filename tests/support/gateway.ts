@@ -65,7 +65,9 @@ interface StartOptions {
   readonly main?: string;
   readonly args?: readonly string[];
   /** Files and sockets that it may have open at a time; as many as this process by default. */
-  readonly openFiles?: number;
+  readonly openFiles?: number | undefined;
+  /** On a pseudo terminal, which `kill` closes: `pid` is that of the program that makes it. */
+  readonly isOnTerminal?: boolean;
 }
 
 /**
@@ -73,9 +75,9 @@ interface StartOptions {
  */
 export async function startGateway(
   environment: Readonly<Record<string, string>>,
-  { isReady = true, main = GATEWAY, args = [], openFiles }: StartOptions = {},
+  { isReady = true, main = GATEWAY, ...options }: StartOptions = {},
 ): Promise<GatewayProcess> {
-  const { child, output } = spawnNode(main, environment, { args, openFiles });
+  const { child, output } = spawnNode(main, environment, options);
   // By then all of its output has been read.
   const closed = once(child, 'close').then(([code]) => code as number | null);
   const listening = () =>
@@ -156,14 +158,19 @@ export async function runGateway(
 export function spawnNode(
   file: string,
   environment: Readonly<Record<string, string>>,
-  { args = [], openFiles }: Pick<StartOptions, 'args'> & { readonly openFiles?: number | undefined } = {},
+  { args = [], openFiles, isOnTerminal = false }: Omit<StartOptions, 'isReady' | 'main'> = {},
 ): { readonly child: ChildProcess; readonly output: () => string } {
   // A shell sets the limit, and then runs the program in its own place, so that the process id stays the same.
-  const [program, first] =
+  const [program, ...words] =
     openFiles === undefined
-      ? [process.execPath, []]
-      : ['/bin/sh', ['-c', `ulimit -n ${openFiles} && exec "$0" "$@"`, process.execPath]];
-  const child = spawn(program, [...first, file, ...args], {
+      ? [process.execPath, file, ...args]
+      : ['/bin/sh', '-c', `ulimit -n ${openFiles} && exec "$0" "$@"`, process.execPath, file, ...args];
+  const onTerminal = [
+    '-qec',
+    `exec ${[program, ...words].map((word) => `'${word}'`).join(' ')}`,
+    '/dev/null',
+  ];
+  const child = spawn(isOnTerminal ? 'script' : program, isOnTerminal ? onTerminal : words, {
     env: {
       PATH: process.env.PATH ?? '',
       HOST: '127.0.0.1',

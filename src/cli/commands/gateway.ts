@@ -4,7 +4,7 @@ import type { Declare } from '../declare.ts';
 export const declareServe: Declare = (command) =>
   void command
     .description(
-      'Runs the gateway with the settings of its environment (docs/settings.md) until SIGTERM or SIGINT.',
+      'Runs the gateway with the settings of its environment (docs/settings.md) until SIGTERM, SIGINT or SIGHUP.',
     )
     .option(
       '--check',
