@@ -17,10 +17,14 @@ export async function listenAt<Result>(
     return await listen(port, host);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const noAddress = `This machine has no address ${host}: set ${hostSetting} to one that it has, or to 0.0.0.0 for all.`;
     const reasons: Readonly<Record<string, string>> = {
       EADDRINUSE: `Port ${port} of ${host} is in use by another process: stop it, or set ${portSetting} to another port.`,
       EACCES: `Port ${port} needs rights that this process has not: set ${portSetting} to a port from 1024 on.`,
-      EADDRNOTAVAIL: `This machine has no address ${host}: set ${hostSetting} to one that it has, or to 0.0.0.0 for all.`,
+      EADDRNOTAVAIL: noAddress,
+      EAFNOSUPPORT: noAddress,
+      EINVAL: `The address ${host} needs its interface, like ${host}%eth0: set ${hostSetting} to it, or to 0.0.0.0 for all.`,
+      EAI_AGAIN: `The host name ${host} could not be looked up: set ${hostSetting} to an address of this machine.`,
       ENOTFOUND: `There is no host named ${host}: set ${hostSetting} to an address of this machine.`,
     };
     const reason = typeof code === 'string' ? reasons[code] : undefined;

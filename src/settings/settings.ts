@@ -53,6 +53,8 @@ import { readTracing } from './tracing-settings.ts';
 
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/;
 const HOST = text((value) => isIP(value) > 0 || HOST_NAME.test(value), 'an IP address or a host name');
+/** Not `tga`, `tgh`, `tgs` or `whsec`, which other secrets have. */
+const KEY_PREFIX = /^(?!(?:tg[ahs]|whsec)$)[A-Za-z][A-Za-z0-9]{0,15}$/;
 /** The characters of a URI reference, RFC 3986 appendix A. */
 const EVENT_SOURCE = /^[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]{1,255}$/;
 
@@ -89,7 +91,10 @@ export const SETTINGS = {
   keyPrefix: setting(
     'KEY_PREFIX',
     'tg',
-    pattern(/^[A-Za-z][A-Za-z0-9]{0,15}$/, 'a letter and up to 15 letters and digits'),
+    pattern(
+      KEY_PREFIX,
+      'a letter and up to 15 letters and digits, and not the prefix of admin tokens, handover links, sessions or webhook secrets',
+    ),
   ),
   secretReveal: setting('SECRET_REVEAL', 'always', oneOf('always', 'once')),
   forwardAuthorization: setting('FORWARD_AUTHORIZATION', 'true', booleanWord),

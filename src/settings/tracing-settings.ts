@@ -1,4 +1,4 @@
-import { count, oneOf, type Parse, part } from './setting-parsers.ts';
+import { count, oneOf, type Parse, part, text } from './setting-parsers.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -9,6 +9,11 @@ const SAMPLER = oneOf(
   'parentbased_always_on',
   'parentbased_always_off',
   'parentbased_traceidratio',
+);
+
+const ENDPOINT = text(
+  (value) => /^https?:$/.test(URL.parse(value)?.protocol ?? ''),
+  'a URL like http://collector:4318',
 );
 
 /** Decides which traces are kept. `parentbased_` is read separately. */
@@ -37,6 +42,9 @@ export function readTracing(environment: Environment, faults: string[]) {
     ['OTEL_TRACES_EXPORTER', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'].some(given);
   if (!isOn) return null;
   read(oneOf('otlp', 'none'), 'OTEL_TRACES_EXPORTER');
+  // The exporter reads them itself.
+  read(ENDPOINT, 'OTEL_EXPORTER_OTLP_ENDPOINT');
+  read(ENDPOINT, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
   const protocol = read(
     oneOf('http/protobuf', 'http/json'),
     'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',

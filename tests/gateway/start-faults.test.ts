@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { satisfies } from 'semver';
+import { listenAt } from '../../src/app/listen.ts';
 import { StartFault } from '../../src/platform/process/start-fault.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
@@ -137,6 +138,21 @@ describe('a start that can not be', () => {
       expect(fault).toMatch(rest);
       expect(fault).toContain(what);
     }
+  });
+});
+
+describe('a host that the system does not listen at', () => {
+  it.each([
+    ['EADDRNOTAVAIL', 'This machine has no address fe80::1: '],
+    ['EAFNOSUPPORT', 'This machine has no address fe80::1: '],
+    ['EINVAL', 'The address fe80::1 needs its interface, like fe80::1%eth0: '],
+    ['EAI_AGAIN', 'The host name fe80::1 could not be looked up: '],
+    ['ENOTFOUND', 'There is no host named fe80::1: '],
+  ])('for %s is a fault that names the setting', async (code, sentence) => {
+    const place = { port: 0, host: 'fe80::1', portSetting: 'PORT', hostSetting: 'HOST' } as const;
+    const listening = listenAt(place, () => Promise.reject(Object.assign(new Error('listen'), { code })));
+    await expect(listening).rejects.toThrow(StartFault);
+    await expect(listening).rejects.toThrow(`${sentence}set HOST to `);
   });
 });
 

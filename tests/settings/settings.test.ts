@@ -125,6 +125,10 @@ describe('settings', () => {
     ['CUSTOMER_ID_HEADER', 'Authorization'],
     ['CUSTOMER_ID_HEADER', 'x_customer'],
     ['KEY_PREFIX', 'with_underscore'],
+    ['KEY_PREFIX', 'tga'],
+    ['KEY_PREFIX', 'tgh'],
+    ['KEY_PREFIX', 'tgs'],
+    ['KEY_PREFIX', 'whsec'],
     ['SECRET_REVEAL', 'never'],
     ['FORWARD_AUTHORIZATION', '1'],
     ['TRUSTED_PROXIES', '10.0.0.0/33'],
@@ -461,6 +465,9 @@ describe('settings', () => {
 
   it.each([
     ['OTEL_TRACES_EXPORTER', 'zipkin'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', '127.0.0.1:4318'],
+    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'grpc://collector:4317'],
     ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],
     ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
     ['OTEL_TRACES_SAMPLER_ARG', '2.5'],
