@@ -16,7 +16,8 @@ import { expectedUsage, mix } from '../usage/support/expected-usage.ts';
 import { requestsIn } from '../usage/support/sample-usage.ts';
 import { openRedisUsage, silent } from '../usage/support/usage-stores.ts';
 
-const NOW_MS = Date.UTC(2030, 5, 1, 12, 30);
+// In the past: what is removed must be old by the clock of Postgres too.
+const NOW_MS = Date.UTC(2025, 5, 1, 12, 30);
 const DAY_MS = 86_400_000;
 
 interface Stores {
@@ -162,8 +163,8 @@ describe.each([
       async () =>
         // The last one that is made.
         (
-          await sql`SELECT to_regclass('usage_customer_days_2030_06') AS month
-      WHERE to_regclass('usage_customer_days_2030_06') IS NOT NULL`.execute(db)
+          await sql`SELECT to_regclass('usage_customer_days_2025_06') AS month
+      WHERE to_regclass('usage_customer_days_2025_06') IS NOT NULL`.execute(db)
         ).rows.length === 1,
     );
     usage.recorder.record(request);
@@ -171,13 +172,13 @@ describe.each([
     await usage.pending.read([keyId]);
     usage.start();
     await until(async () => (await monthsOf('usage_endpoint_days')).length === 1);
-    expect(await monthsOf('usage_hours')).toEqual(['usage_hours_2030_06']);
+    expect(await monthsOf('usage_hours')).toEqual(['usage_hours_2025_06']);
     expect(await usage.stop(5000)).toBe(true);
     clock.advance((90 + 31) * DAY_MS);
     const next = replica();
     next.startPruning();
     await until(async () => (await monthsOf('usage_hours')).length === 0);
-    expect(await monthsOf('usage_endpoint_days')).toEqual(['usage_endpoint_days_2030_06']);
+    expect(await monthsOf('usage_endpoint_days')).toEqual(['usage_endpoint_days_2025_06']);
     expect((await next.reader.read(keyId)).requests).toBe(1);
     await next.stop(5000);
   });
