@@ -35,8 +35,8 @@ export interface RequestObservers {
   managed(request: ServedRequest): void;
   /** `operation` is undefined if the request reached no endpoint. */
   selfServed(summary: ExchangeSummary, operation: string | undefined): void;
-  /** Writes buffered log lines. */
-  flush(): void;
+  /** Writes buffered log lines. Never rejects. */
+  flush(): Promise<void>;
 }
 
 /** What the observers need besides the settings. */
@@ -105,8 +105,8 @@ export function observeRequests(
       metrics.managed(notes, summary.status);
       accessLog?.managed({ ...summary, notes }, 'self-service');
     },
-    flush() {
-      buffered?.flush();
+    async flush() {
+      await buffered?.flush();
     },
   };
 }

@@ -4,8 +4,8 @@ import { type Logger, loggerOptions, standardOutput } from './logger.ts';
 /** A logger for many lines, which are written in batches. */
 export interface BufferedLogger {
   readonly lines: Logger;
-  /** Writes the buffered lines. */
-  flush(): void;
+  /** Resolves when the buffered lines are written, or can't be. Never rejects. */
+  flush(): Promise<void>;
 }
 
 /** The largest atomic write to a pipe: PIPE_BUF of Linux. */
@@ -27,5 +27,9 @@ export function createBufferedLogger(): BufferedLogger {
     maxLength: WAITING_BYTES,
     periodicFlush: WAIT_MS,
   });
-  return { lines: pino(loggerOptions('info'), destination), flush: () => destination.flushSync() };
+  return {
+    lines: pino(loggerOptions('info'), destination),
+    // Not with its `flushSync`, which tries again without end once the reader of a pipe is gone.
+    flush: () => new Promise((resolve) => destination.flush(() => resolve())),
+  };
 }

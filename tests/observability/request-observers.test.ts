@@ -35,7 +35,7 @@ describe('observing requests', () => {
     const lines = createLogger('silent');
     const bufferedLogger = (): BufferedLogger => {
       loggers += 1;
-      return { lines, flush: () => {} };
+      return { lines, flush: async () => {} };
     };
     const log = createLogger(level);
     const observers = observeRequests(
@@ -43,7 +43,7 @@ describe('observing requests', () => {
       { clock: systemClock, log, bufferedLogger, mask: (path) => path },
     );
     observers.proxied(request);
-    observers.flush();
+    void observers.flush();
     expect(loggers).toBe(made);
     expect(observers.readings).toEqual([]);
   });
