@@ -86,6 +86,19 @@ describe('the record store, when Postgres goes down', () => {
     await expect(withUnavailability(pool).connect()).rejects.toThrow(StoreUnavailable);
   });
 
+  it('does not use a connection again on which a statement was cancelled: a transaction may be open', async () => {
+    const pool = new Pool({ connectionString: server.url, max: 1 });
+    const guarded = withUnavailability(pool);
+    const client = await guarded.connect();
+    const cancelled = "BEGIN; SET LOCAL statement_timeout = '10ms'; SELECT pg_sleep(10)";
+    await expect(client.query(cancelled, [])).rejects.toThrow(StoreBusy);
+    client.release();
+    const next = await guarded.connect();
+    expect((await next.query('SELECT 1 AS one', [])).rows).toEqual([{ one: 1 }]);
+    next.release();
+    await pool.end();
+  });
+
   it('gives up on a statement after five seconds', async () => {
     const records = open(server.url);
     await expect(sql`select pg_sleep(20)`.execute(records.db)).rejects.toThrow(StoreBusy);

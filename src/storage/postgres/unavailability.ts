@@ -5,8 +5,8 @@ import { StoreBusy, StoreUnavailable } from '../../errors.ts';
 /**
  * Wraps a pool for Kysely: every failed query rejects with the result of `storeFailure`.
  *
- * A connection on which Postgres was unavailable is closed instead of being returned to the pool: after a timeout its reply may still be
- * on the way.
+ * A connection on which Postgres was unavailable, or cancelled a statement, is closed instead of being returned to the pool: after a timeout
+ * its reply may still be on the way.
  */
 export function withUnavailability(pool: Pool): PostgresPool {
   return {
@@ -30,7 +30,7 @@ function watch(client: PoolClient): PostgresPoolClient {
       throw new TypeError('Cursors are not used here.');
     }
     return client.query(text, [...parameters]).then(takeRows, (error: unknown) => {
-      broken ||= meansUnavailable(error);
+      broken ||= meansUnavailable(error) || hasState(error, UNCLEAR_STATE);
       throw storeFailure(error);
     });
   }
@@ -77,6 +77,8 @@ export function isRolledBack(error: unknown): boolean {
 const UNAVAILABLE_STATE = /^(?:08...|53...|57P0.|25006|25P0[34])$/;
 /** Cancelled by statement_timeout. */
 const CANCELLED_STATE = /^57014$/;
+/** It is not known whether a transaction is open, if a statement was cancelled that begins one; or one that has failed is. */
+const UNCLEAR_STATE = /^(?:57014|25P02)$/;
 /** A table, a column or the schema is missing: the migrations are still to be applied. */
 const UNPREPARED_STATE = /^(?:42P01|42703|3F000)$/;
 /** A serialization failure; or two transactions waited for each other. */
