@@ -43,8 +43,7 @@ export function readTracing(environment: Environment, faults: string[]) {
   if (!isOn) return null;
   read(oneOf('otlp', 'none'), 'OTEL_TRACES_EXPORTER');
   // The exporter reads them itself.
-  read(ENDPOINT, 'OTEL_EXPORTER_OTLP_ENDPOINT');
-  read(ENDPOINT, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
+  read(ENDPOINT, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT');
   const protocol = read(
     oneOf('http/protobuf', 'http/json'),
     'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',

@@ -452,6 +452,8 @@ describe('settings', () => {
       OTEL_TRACES_SAMPLER_ARG: '0.25',
       OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
       OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
+      OTEL_EXPORTER_OTLP_ENDPOINT: '10.0.0.5:4317',
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces',
       OTEL_BSP_SCHEDULE_DELAY: '100',
     };
     expect(readSettings(sampled).tracing).toEqual({
