@@ -287,6 +287,15 @@ describe('the delay of the event loop of two workers', () => {
   });
 });
 
+describe('two workers that wait before they run the gateway', () => {
+  it('start', async () => {
+    const waits =
+      "import cluster from 'node:cluster'; if (cluster.isWorker) await new Promise((done) => setTimeout(done, 50));";
+    await startWorkers({ NODE_OPTIONS: preload(waits) });
+    expect(await gateway.stop()).toBe(0);
+  });
+});
+
 describe('two workers that can not start', () => {
   it('name a store that hangs', async () => {
     const relay = await TcpRelay.start(portOf(fleet.databaseUrl));

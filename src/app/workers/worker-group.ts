@@ -174,18 +174,21 @@ class WorkerGroup {
 
   /** Starts a worker. Resolves once it listens. Rejects with a `StartFault` if it can't be started, or ends before it listens. */
   async #fork(): Promise<Listening> {
-    const worker = await startedWorker(this.#files);
+    const worker = await startedWorker();
     this.#metrics.started(worker.id);
     this.#log.info({ worker: worker.process.pid }, 'a worker starts');
     const listening = Promise.withResolvers<Listening>();
     worker.on('message', (message: unknown) => {
       if (!isWorkerMessage(message)) return;
-      if (message.type === 'report') {
+      if (message.type === 'files-request') {
+        // If this fails, the worker has ended, which its exit event says.
+        worker.send(this.#files, () => {});
+      } else if (message.type === 'report') {
         this.#note(worker, message);
-        return;
+      } else {
+        this.#listening.add(worker);
+        listening.resolve(message);
       }
-      this.#listening.add(worker);
-      listening.resolve(message);
     });
     // For example, a response of Node's own to a worker that has just been killed.
     worker.on('error', (error) =>
@@ -284,15 +287,13 @@ class WorkerGroup {
 }
 
 /** Starts a worker process. Rejects with a `StartFault` if the system can't: Node throws some of its errors and emits others. */
-function startedWorker(files: FilesMessage): Promise<Worker> {
+function startedWorker(): Promise<Worker> {
   return new Promise<Worker>((resolve, reject) => {
     const worker = cluster.fork();
     if (worker.process.pid === undefined) {
       worker.once('error', reject);
       return;
     }
-    // If this fails, the worker has ended, which its exit event says.
-    worker.send(files, () => {});
     resolve(worker);
   }).catch((cause: Error) => {
     throw new StartFault(`A worker process could not be started: ${cause.message}`, { cause });

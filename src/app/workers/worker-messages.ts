@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import type { ReadinessReport } from '../../observability/readiness.ts';
 import type { WorkerSnapshot } from '../../observability/worker-metrics.ts';
 import { type FileContents, StartFiles } from '../../platform/process/start-files.ts';
 import type { Replica } from '../replica.ts';
 
-/** The first message from the primary process to a worker: what that process has read at the start of the gateway. */
+/** The response to a `files-request`: what the primary process has read at the start of the gateway. */
 export interface FilesMessage {
   readonly type: 'files';
   readonly contents: FileContents;
@@ -20,6 +19,7 @@ export interface ReportRequest {
 
 /** A message from a worker to the primary process. */
 export type WorkerMessage =
+  | { readonly type: 'files-request' }
   | ({ readonly type: 'listening' } & Pick<Replica, 'port' | 'adminPort' | 'authorizePort'>)
   | {
       readonly type: 'report';
@@ -28,10 +28,27 @@ export type WorkerMessage =
       readonly snapshot: WorkerSnapshot;
     };
 
-/** Resolves with the files of the primary process, in a worker that has got no message yet. */
-export async function filesOfPrimary(): Promise<StartFiles> {
-  const [message] = (await once(process, 'message')) as [FilesMessage];
-  return new StartFiles(message.contents);
+/** Resolves with the files of the primary process, which a worker requests. Without that process Node ends the worker. */
+export function filesOfPrimary(): Promise<StartFiles> {
+  return new Promise((resolve) => {
+    const take = (message: unknown): void => {
+      // A request for a report may come first.
+      if (!isFiles(message)) return;
+      process.off('message', take);
+      resolve(new StartFiles(message.contents));
+    };
+    process.on('message', take);
+    sendToPrimary({ type: 'files-request' });
+  });
+}
+
+/** Sends a message unless the primary process is gone: then this process is about to stop. */
+export function sendToPrimary(message: WorkerMessage): void {
+  if (process.connected) process.send?.(message);
+}
+
+function isFiles(message: unknown): message is FilesMessage {
+  return typeOf(message) === 'files';
 }
 
 /** Whether a message from the primary process is a request for a report. */
@@ -42,7 +59,7 @@ export function isReportRequest(message: unknown): message is ReportRequest {
 /** Whether a message came from our worker, and not from Node's own cluster protocol. */
 export function isWorkerMessage(message: unknown): message is WorkerMessage {
   const type = typeOf(message);
-  return type === 'listening' || type === 'report';
+  return type === 'files-request' || type === 'listening' || type === 'report';
 }
 
 function typeOf(message: unknown): unknown {

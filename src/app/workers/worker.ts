@@ -3,7 +3,7 @@ import type { Platform } from '../../platform/platform.ts';
 import type { StartFiles } from '../../platform/process/start-files.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { type Replica, startReplica } from '../replica.ts';
-import { isReportRequest, type ReportRequest, type WorkerMessage } from './worker-messages.ts';
+import { isReportRequest, type ReportRequest, sendToPrimary } from './worker-messages.ts';
 
 /** A replica that shares its ports with other processes and reports to the primary process. */
 export interface StartedWorker extends Pick<Replica, 'stop'> {
@@ -24,7 +24,7 @@ export async function startWorker(
   const { port, adminPort, authorizePort } = replica;
   return {
     stop: () => replica.stop(),
-    announce: () => send({ type: 'listening', port, adminPort, authorizePort }),
+    announce: () => sendToPrimary({ type: 'listening', port, adminPort, authorizePort }),
   };
 }
 
@@ -39,10 +39,5 @@ async function report(
     ops.readiness(),
     ops.snapshot(isScraped ? 'scrape' : 'keep'),
   ]);
-  send({ type: 'report', number, readiness, snapshot });
-}
-
-function send(message: WorkerMessage): void {
-  // Without a channel the primary process is gone, and this process is about to stop.
-  if (process.connected) process.send?.(message);
+  sendToPrimary({ type: 'report', number, readiness, snapshot });
 }
