@@ -290,11 +290,8 @@ class WorkerGroup {
 function startedWorker(): Promise<Worker> {
   return new Promise<Worker>((resolve, reject) => {
     const worker = cluster.fork();
-    if (worker.process.pid === undefined) {
-      worker.once('error', reject);
-      return;
-    }
-    resolve(worker);
+    if (worker.process.pid === undefined) worker.once('error', reject);
+    else resolve(worker);
   }).catch((cause: Error) => {
     throw new StartFault(`A worker process could not be started: ${cause.message}`, { cause });
   });

@@ -4,6 +4,8 @@ import { StoreUnavailable } from '../../errors.ts';
 const WITHOUT_CONNECTION = /Stream isn't writeable/;
 const CONNECTION_LOST = /max retries per request/;
 const NOT_SENT = 'not sent: not connected';
+/** How a server of a cluster rejects a call for a slot that it lacks, or has only in part. */
+const REDIRECTION = /^(?:MOVED|ASK|TRYAGAIN) /;
 
 /**
  * A copy of an error of the Redis client that is safe to keep: message, name and code. The client attaches the failed command with all
@@ -38,10 +40,10 @@ export function hadNoEffect(error: unknown): boolean {
   return name === 'ReplyError' || message === NOT_SENT;
 }
 
-/** Whether a port's promise rejected because a server of a cluster has run nothing: the slot is at another one, or is being moved. */
+/** Whether a server of a cluster has run nothing: the slot is at another one, or is being moved. Takes the client's error, or that of a port. */
 export function isRedirection(error: unknown): boolean {
-  const cause = error instanceof StoreUnavailable ? error.cause : undefined;
-  return cause instanceof Error && /^(?:MOVED|ASK|TRYAGAIN) /.test(cause.message);
+  const cause = error instanceof StoreUnavailable ? error.cause : error;
+  return cause instanceof Error && REDIRECTION.test(cause.message);
 }
 
 function safeMessage(message: string): string {

@@ -2,7 +2,7 @@ import { NotCounted } from '../../../limiter/not-counted.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { DeadlineQueue, type Due, PauseDetector } from '../../../platform/deadline-queue.ts';
 import type { LuaScript } from '../lua-script.ts';
-import { safeRedisError } from '../redis-failure.ts';
+import { isRedirection, safeRedisError } from '../redis-failure.ts';
 import {
   callDecision,
   type DecisionCallback,
@@ -183,7 +183,7 @@ export class DecisionCalls {
   #failed(call: Call, error: Error): void {
     const { redirected } = this.#routes;
     if (redirected !== undefined && !call.isOver) {
-      if (!call.wasRedirected && REDIRECTION.test(error.message)) {
+      if (!call.wasRedirected && isRedirection(error)) {
         call.wasRedirected = true;
         this.#sendAgain(call, redirected);
         return;
@@ -217,8 +217,6 @@ export class DecisionCalls {
     call.ended(error, reply, nowMs - (call.dueAtMs - this.#timeoutMs));
   }
 }
-
-const REDIRECTION = /^(MOVED|ASK|TRYAGAIN) /;
 
 /** How long to wait for servers to agree. Milliseconds. */
 const DISAGREEMENT_MS = 20;
