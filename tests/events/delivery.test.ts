@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { AddressPolicy } from '../../src/events/delivery/address-policy.ts';
 import { Deliverer, type DelivererOptions } from '../../src/events/delivery/deliverer.ts';
-import type { Delivery } from '../../src/events/delivery/delivery.ts';
+import type { Delivery, DeliveryQueue } from '../../src/events/delivery/delivery.ts';
 import { DeliverySender } from '../../src/events/delivery/send-delivery.ts';
 import { rotateSealedWebhooks, type SealedWebhooks } from '../../src/events/rotate-sealed-webhooks.ts';
 import { openHeaders, openSecrets } from '../../src/events/sealed-webhook.ts';
@@ -79,6 +79,8 @@ let clock: ManualClock;
 let service: WebhookService;
 let receiver: Receiver;
 let deliverers: Deliverer[] = [];
+/** Gives the database the clock of the test, which can be moved. */
+let movedClock: jest.SpiedFunction<DeliveryQueue['hold']>;
 const OLD_KEY = systemRandom.bytes(32);
 const vault = new SecretVault([OLD_KEY], systemRandom);
 const allowedNetworks = new BlockList();
@@ -93,7 +95,13 @@ afterAll(() => store.remove());
 beforeEach(async () => {
   // The real time: the receiver's library compares it with the timestamp.
   clock = new ManualClock(Math.floor(performance.timeOrigin + performance.now()));
-  const { webhooks: repository } = store.records;
+  const { webhooks: repository, deliveries } = store.records;
+  const hold = deliveries.hold.bind(deliveries);
+  movedClock = jest
+    .spyOn(deliveries, 'hold')
+    .mockImplementation(async (...lease) =>
+      (await hold(...lease)) === undefined ? undefined : clock.nowMs(),
+    );
   service = new WebhookService({
     ...{ vault, source: SOURCE, random: systemRandom, repository, policy, wake: () => {} },
     makeId: idMaker('whk_', clock, systemRandom),
@@ -104,6 +112,7 @@ beforeEach(async () => {
   deliverers = [];
 });
 afterEach(async () => {
+  movedClock.mockRestore();
   for (const deliverer of deliverers) await deliverer.stop();
   await store.records.db.deleteFrom('leases').execute();
   receiver.close();
@@ -822,6 +831,85 @@ describe('a delivery', () => {
     await service.resend(again, ROOT, change());
     await deliver(by);
     expect(idsOf(receiver.received[2])).toEqual(['usage-2']);
+  });
+});
+
+describe('where the clock of a replica is wrong, a delivery', () => {
+  const HOUR_MS = 3_600_000;
+  const fail = () => ({ status: 500 });
+  const clockAhead = (ms: number) => new ManualClock(clock.nowMs() + ms);
+
+  // By the clock of Postgres itself.
+  beforeEach(() => movedClock.mockRestore());
+
+  it.each([
+    ['made by a replica that is 2 hours ahead', 2 * HOUR_MS, 0],
+    ['whose next replica is 2 hours behind', 0, -2 * HOUR_MS],
+  ])('%s is sent at once by the next replica', async (_whose, firstMs, nextMs) => {
+    const made = await webhook();
+    await makeKey();
+    const faulty = { send: () => Promise.reject(new Error('a fault, before any attempt')) };
+    const first = deliverer({ clock: clockAhead(firstMs), sender: faulty });
+    await deliver(first);
+    expect(await deliveriesOf(made)).toMatchObject([{ status: 'pending', tries: 0 }]);
+    await first.stop();
+    await deliver(deliverer({ clock: clockAhead(nextMs) }));
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it('that failed at a replica which is 2 hours ahead is due after its pause', async () => {
+    const made = await webhook();
+    await makeKey();
+    receiver.respond = fail;
+    await deliver(deliverer({ clock: clockAhead(2 * HOUR_MS) }));
+    const [failed] = await deliveriesOf(made);
+    expect(failed).toMatchObject({ status: 'pending', tries: 1 });
+    expect(failed?.nextAttemptAtMs).toBeLessThan(clock.nowMs() + HOUR_MS);
+  });
+
+  it('has a timestamp that its receiver accepts', async () => {
+    const { secret } = await webhook();
+    await makeKey();
+    await deliver(deliverer({ clock: clockAhead(2 * HOUR_MS) }));
+    const [{ headers, body } = { headers: {}, body: '' }] = receiver.received;
+    expect(new StandardWebhook(secret).verify(body, headers)).toBeDefined();
+  });
+
+  it('that an administrator asks for there is sent at once', async () => {
+    const made = await webhook();
+    const ahead = sampleChange({ atMs: clock.nowMs() + 2 * HOUR_MS });
+    const by = deliverer();
+    const testId = await service.test(made.webhook.id, ROOT, ahead);
+    await deliver(by);
+    expect(receiver.ids).toEqual([testId]);
+    await service.resend({ webhookId: made.webhook.id, deliveryId: testId }, ROOT, ahead);
+    await deliver(by);
+    expect(receiver.ids).toEqual([testId, testId]);
+  });
+
+  it('that fails there 5 days ahead of an earlier failure disables no webhook', async () => {
+    const made = await webhook();
+    receiver.respond = fail;
+    const first = deliverer();
+    await makeKey();
+    await deliver(first);
+    await first.stop();
+    await makeKey();
+    await deliver(deliverer({ clock: clockAhead(5 * DAY_MS) }));
+    expect(receiver.received.length).toBeGreaterThan(1);
+    expect(await service.get(made.webhook.id, ROOT)).toMatchObject({ enabled: true, disabledReason: null });
+  });
+
+  it('that waits is as old for the metrics as it is', async () => {
+    const made = await webhook();
+    await makeKey();
+    receiver.respond = fail;
+    const ahead = clockAhead(2 * HOUR_MS);
+    const by = deliverer({ clock: ahead });
+    await deliver(by);
+    expect(await deliveriesOf(made)).toHaveLength(1);
+    const { oldestAtMs } = await by.backlog();
+    expect(ahead.nowMs() - (oldestAtMs ?? 0)).toBeLessThan(HOUR_MS);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { Actor, ChangeContext } from '../../audit/change-context.ts';
 import { StoreUnavailable } from '../../errors.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { idMaker } from '../../platform/id-maker.ts';
 import type { DisabledReason, StoredWebhook } from '../webhook.ts';
 import type { WebhookRepository } from '../webhook-repository.ts';
@@ -9,7 +10,8 @@ import { makeDeliveries } from './make-deliveries.ts';
 
 /** What `Deliverer` is built from. */
 export interface DelivererOptions
-  extends Omit<EndpointOptions, 'holder' | 'disable' | 'stopping' | 'onAttempt'> {
+  extends Omit<EndpointOptions, 'holder' | 'clock' | 'disable' | 'stopping' | 'onAttempt'> {
+  readonly clock: Clock;
   readonly repository: Pick<WebhookRepository, 'update'>;
   /** `source` of all events. */
   readonly source: string;
@@ -51,11 +53,21 @@ export class Deliverer {
   /** Whether it may have the lease. */
   #mayHold = false;
   #heldAtMs = Number.NEGATIVE_INFINITY;
+  /** By how much the clock of the store is ahead of the monotonic one, as of the last time that it had the lease. Milliseconds. */
+  #storeAheadMs: number;
+  /** All times of deliveries are those of the store: the next holder of the lease, whose clock may differ, compares them with its own. */
+  readonly #storeClock: Clock;
 
   constructor(options: DelivererOptions) {
     this.#options = options;
     this.#holder = options.random.bytes(12).toString('base64url');
-    this.#makeId = idMaker('dlv_', options.clock, options.random);
+    const { clock } = options;
+    this.#storeAheadMs = clock.nowMs() - clock.monotonicMs();
+    this.#storeClock = {
+      nowMs: () => Math.floor(clock.monotonicMs() + this.#storeAheadMs),
+      monotonicMs: () => clock.monotonicMs(),
+    };
+    this.#makeId = idMaker('dlv_', this.#storeClock, options.random);
   }
 
   /** Considers the new events and starts the requests that are due, without waiting for these. Rejects with `StoreUnavailable`. */
@@ -78,8 +90,12 @@ export class Deliverer {
     return result;
   }
 
-  backlog(): Promise<Backlog> {
-    return this.#options.queue.backlog();
+  /** `oldestAtMs` is by the clock of this replica, with which its metrics compare it. */
+  async backlog(): Promise<Backlog> {
+    const { queue, clock } = this.#options;
+    const { oldestAtMs, ...backlog } = await queue.backlog();
+    const aheadMs = clock.nowMs() - this.#storeClock.nowMs();
+    return { ...backlog, oldestAtMs: oldestAtMs === null ? null : oldestAtMs + aheadMs };
   }
 
   /** Removes what is not needed any more, for some seconds. Resolves with whether there may be more. */
@@ -118,9 +134,12 @@ export class Deliverer {
     this.#mayHold = true;
     const { queue, clock } = this.#options;
     const atMs = clock.monotonicMs();
-    const isHeld = await queue.hold(this.#holder, LEASE_MS);
-    this.#heldAtMs = isHeld ? atMs : Number.NEGATIVE_INFINITY;
-    return isHeld;
+    const storeNowMs = await queue.hold(this.#holder, LEASE_MS);
+    this.#heldAtMs = storeNowMs === undefined ? Number.NEGATIVE_INFINITY : atMs;
+    if (storeNowMs === undefined) return false;
+    // Compared after the call, so that no delivery gets a time that is still to come for the store.
+    this.#storeAheadMs = storeNowMs - clock.monotonicMs();
+    return true;
   }
 
   /** Like `#hold`, but asks the store only if the lease is not new any more. */
@@ -161,11 +180,11 @@ export class Deliverer {
 
   /** Resolves with whether there may be more events to consider. */
   async #serve(stored: StoredWebhook): Promise<boolean> {
-    const { queue, source, clock } = this.#options;
+    const { queue, source } = this.#options;
     const { webhook } = stored;
     let pages = 0;
     for (; pages < PAGES_IN_A_TURN && (await this.#keepHold()); pages += 1) {
-      const making = { makeId: this.#makeId, source, nowMs: clock.nowMs() };
+      const making = { makeId: this.#makeId, source, nowMs: this.#storeClock.nowMs() };
       const isMade = await queue.fanOut(webhook.id, (present, events) =>
         makeDeliveries(present, events, making),
       );
@@ -186,6 +205,7 @@ export class Deliverer {
     const endpoint = new EndpointDeliveries({
       ...this.#options,
       holder: this.#holder,
+      clock: this.#storeClock,
       disable,
       onAttempt,
       stopping,

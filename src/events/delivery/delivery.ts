@@ -92,8 +92,11 @@ export interface Backlog {
 
 /** Where deliveries wait. Every method rejects with `StoreUnavailable`. */
 export interface DeliveryQueue {
-  /** Takes the lease, or keeps it, for `ttlMs`. False while another holder has it. */
-  hold(holder: string, ttlMs: number): Promise<boolean>;
+  /**
+   * Takes the lease, or keeps it, for `ttlMs`. Resolves with the time by the clock of the store, in milliseconds since 1970; undefined while
+   * another holder has it.
+   */
+  hold(holder: string, ttlMs: number): Promise<number | undefined>;
   release(holder: string): Promise<void>;
   /** The webhooks that are enabled, or have not considered all that happened before they were disabled; at most `limit`, after one of them. */
   served(afterId: string | undefined, limit: number): Promise<readonly StoredWebhook[]>;

@@ -18,6 +18,7 @@ export interface EndpointOptions {
   readonly holder: string;
   readonly sender: Pick<DeliverySender, 'send'>;
   readonly vault: WebhookSeal;
+  /** Its time is that of the store. */
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;

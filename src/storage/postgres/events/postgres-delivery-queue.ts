@@ -35,15 +35,15 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
     this.#db = db;
   }
 
-  async hold(holder: string, ttlMs: number): Promise<boolean> {
+  async hold(holder: string, ttlMs: number): Promise<number | undefined> {
     // By the clock of the database: those of replicas may differ.
-    const { rows } = await sql`
+    const { rows } = await sql<{ now: Date }>`
       INSERT INTO leases (name, holder, held_until)
       VALUES (${LEASE}, ${holder}, clock_timestamp() + ${ttlMs} * interval '1 ms')
       ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
       WHERE leases.holder = excluded.holder OR leases.held_until < clock_timestamp()
-      RETURNING name`.execute(this.#db);
-    return rows.length === 1;
+      RETURNING clock_timestamp() AS now`.execute(this.#db);
+    return rows[0]?.now.getTime();
   }
 
   async release(holder: string): Promise<void> {

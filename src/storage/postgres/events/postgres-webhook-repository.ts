@@ -162,14 +162,17 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
 
   resend(delivery: Delivery, webhook: Webhook, change: ChangeContext): Promise<boolean> {
     return this.#changes.make(change, async (trx, note) => {
-      const at = new Date(change.atMs);
       const { numUpdatedRows } = await trx
         .updateTable('webhook_deliveries')
         .set({ status: 'pending', next_attempt_at: beforeOthers(delivery, change), ended_at: null, tries: 0 })
         .where('id', '=', delivery.id)
         // One that is due for the first time is sent already, and its attempt may be under way. One that has failed may wait for its endpoint.
         .where(({ eb, or }) =>
-          or([eb('status', '!=', 'pending'), eb('next_attempt_at', '>', at), eb('tries', '>', 0)]),
+          or([
+            eb('status', '!=', 'pending'),
+            eb('next_attempt_at', '>', sql<Date>`clock_timestamp()`),
+            eb('tries', '>', 0),
+          ]),
         )
         .executeTakeFirst();
       if (numUpdatedRows === 0n) return false;
@@ -180,9 +183,9 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
   }
 }
 
-/** An instant by which a delivery is due before all others of its webhook. */
+/** An instant by which a delivery is due before all others of its webhook, also where the clock of a replica is ahead. */
 function beforeOthers({ webhookId }: NewDelivery, { atMs }: ChangeContext): RawBuilder<Date> {
-  return sql<Date>`least(${new Date(atMs)}::timestamptz, (
+  return sql<Date>`least(${new Date(atMs)}::timestamptz, clock_timestamp(), (
     SELECT min(next_attempt_at) FROM webhook_deliveries WHERE webhook_id = ${webhookId} AND status = 'pending'
   )) - interval '1 ms'`;
 }
