@@ -20,6 +20,7 @@ it('a stream that opens is noticed at once by the task that makes timed events',
       run: async () => 'no webhooks',
       backlog: async () => ({ pending: 0, oldestAtMs: null, disabled: 0 }),
       trim: async () => false,
+      beginStop: () => {},
       stop: async () => {},
     },
     timed: {
@@ -27,6 +28,7 @@ it('a stream that opens is noticed at once by the task that makes timed events',
         runs.push(heard);
         return heard ? 'done' : 'unheard';
       },
+      stop: () => {},
     },
     log: pino({ level: 'silent' }),
     monotonicMs: () => clock.monotonicMs(),
@@ -64,15 +66,19 @@ function scripted() {
   jest.useFakeTimers();
   const clock = new ManualClock(0);
   const calls = { run: 0, backlog: 0, trim: 0, stop: 0, timed: 0 };
-  const script: { delivered: RunResult | Error; timed: TimedResult; hasMore: boolean | Error } = {
-    ...{ delivered: 'no webhooks', timed: 'unheard', hasMore: false },
-  };
+  const script: {
+    delivered: RunResult | Error;
+    timed: TimedResult;
+    hasMore: boolean | Error;
+    whileRunning: () => void;
+  } = { delivered: 'no webhooks', timed: 'unheard', hasMore: false, whileRunning: () => {} };
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line).msg) });
   const task = new DeliveryTask({
     deliverer: {
       run: async () => {
         calls.run += 1;
+        script.whileRunning();
         if (script.delivered instanceof Error) throw script.delivered;
         return script.delivered;
       },
@@ -85,6 +91,7 @@ function scripted() {
         if (script.hasMore instanceof Error) throw script.hasMore;
         return script.hasMore;
       },
+      beginStop: () => {},
       stop: async () => {
         calls.stop += 1;
       },
@@ -94,6 +101,7 @@ function scripted() {
         calls.timed += 1;
         return script.timed;
       },
+      stop: () => {},
     },
     log,
     monotonicMs: () => clock.monotonicMs(),
@@ -224,6 +232,19 @@ it('the task of deliveries logs each outage once', async () => {
   await pass(5000);
   expect(lines).toHaveLength(2);
   await task.stop();
+});
+
+it('a task of deliveries that is stopped while it delivers makes no timed events, and does not trim', async () => {
+  const { task, calls, script, pass } = scripted();
+  let stopped: Promise<void> | undefined;
+  script.delivered = 'delivering';
+  script.whileRunning = () => {
+    stopped = task.stop();
+  };
+  task.start();
+  await pass(0);
+  await stopped;
+  expect(calls).toMatchObject({ run: 1, timed: 0, trim: 0, stop: 1 });
 });
 
 it('a task of deliveries that was never started has nothing to stop', async () => {

@@ -8,14 +8,17 @@ import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { AddressPolicy } from '../../src/events/delivery/address-policy.ts';
 import { Deliverer, type DelivererOptions } from '../../src/events/delivery/deliverer.ts';
 import type { Delivery, DeliveryQueue } from '../../src/events/delivery/delivery.ts';
+import { DeliveryTask } from '../../src/events/delivery/delivery-task.ts';
 import { DeliverySender } from '../../src/events/delivery/send-delivery.ts';
 import { rotateSealedWebhooks, type SealedWebhooks } from '../../src/events/rotate-sealed-webhooks.ts';
 import { openHeaders, openSecrets } from '../../src/events/sealed-webhook.ts';
+import { TimedEvents } from '../../src/events/timed/timed-events.ts';
 import { type RevealedWebhook, WebhookService } from '../../src/events/webhook-service.ts';
 import { ROOT } from '../../src/permissions/principal.ts';
 import { idMaker } from '../../src/platform/id-maker.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { SecretVault } from '../../src/secrets/secret-vault.ts';
+import { PostgresTimedEvents } from '../../src/storage/postgres/events/postgres-timed-events.ts';
 import type { Repositories } from '../../src/storage/postgres/repositories.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createPostgresRecords, type TestRecords } from '../support/records.ts';
@@ -913,6 +916,92 @@ describe('where the clock of a replica is wrong, a delivery', () => {
   });
 });
 
+describe('a stop while much is left to do', () => {
+  const pages = Array.from({ length: 1501 }, () => []);
+
+  /** A task that is stopped the first time that `stop` is called, and what it makes timed events from. */
+  function stoppedTask() {
+    const timedStore = new PostgresTimedEvents(store.records.db);
+    const task = new DeliveryTask({
+      deliverer: deliverer(),
+      timed: new TimedEvents({
+        ...{ store: timedStore, usageCompleteUntilMs: async () => undefined },
+        makeId: idMaker('', clock, systemRandom),
+      }),
+      log: pino({ level: 'silent' }),
+      monotonicMs: () => clock.monotonicMs(),
+    });
+    const called = Promise.withResolvers<void>();
+    let stopped: Promise<void> | undefined;
+    const stop = () => {
+      stopped ??= task.stop();
+      called.resolve();
+    };
+    const run = async () => {
+      task.start();
+      await called.promise;
+      await stopped;
+    };
+    return { timedStore, stop, run };
+  }
+
+  it('considers no further page of events, and gives the lease away', async () => {
+    await webhook({ events: ['tollgate.usage.hour'], batch: true });
+    await makeUsage(pages);
+    const { stop, run } = stoppedTask();
+    const queue = store.records.deliveries;
+    const fanOut = queue.fanOut.bind(queue);
+    const considered = jest.spyOn(queue, 'fanOut').mockImplementation((...page) => {
+      stop();
+      return fanOut(...page);
+    });
+    await run();
+    const { length } = considered.mock.calls;
+    considered.mockRestore();
+    expect(length).toBe(1);
+    expect(await deliverer().run()).not.toBe('another replica delivers');
+  });
+
+  it('makes no further page of timed events', async () => {
+    await webhook();
+    await sql`
+      INSERT INTO usage_unsent (hour, key_id, requests, successful, rate_limited, units, bytes_in, bytes_out)
+      SELECT 'epoch', number, 1, 1, 0, 1, 0, 0 FROM generate_series(1, ${pages.length}::int) AS number`.execute(
+      store.records.db,
+    );
+    const { timedStore, stop, run } = stoppedTask();
+    const forget = timedStore.forgetUsage.bind(timedStore);
+    const forgotten = jest.spyOn(timedStore, 'forgetUsage').mockImplementation(() => {
+      stop();
+      return forget();
+    });
+    await run();
+    await sql`DELETE FROM usage_unsent`.execute(store.records.db);
+    expect(forgotten).toHaveBeenCalledTimes(1);
+  });
+
+  it('removes no further page of what is old', async () => {
+    const { webhook: made } = await webhook({ events: ['tollgate.plan.created'] });
+    await makeKey();
+    await makeEnded(made.id, 450);
+    await sql`UPDATE events SET at = 'epoch'`.execute(store.records.db);
+    const events = await count('events');
+    const { stop, run } = stoppedTask();
+    const queue = store.records.deliveries;
+    const trim = queue.trim.bind(queue);
+    const trimmed = jest.spyOn(queue, 'trim').mockImplementation((limits, goesOn, stopping) => {
+      const stopFirst = () => {
+        stop();
+        return goesOn();
+      };
+      return trim(limits, stopFirst, stopping);
+    });
+    await run();
+    trimmed.mockRestore();
+    expect([await count('webhook_deliveries'), await count('events')]).toEqual([250, events]);
+  });
+});
+
 describe('the list of deliveries', () => {
   it('has pages that are bounded by the length of the bodies, and leaves none out', async () => {
     const made = await webhook();
@@ -1101,9 +1190,9 @@ describe('what was delivered', () => {
     await age(8);
     const { trim } = store.records.deliveries;
     // A turn is over as soon as it has begun.
-    const turns = jest.spyOn(store.records.deliveries, 'trim').mockImplementation((limits, goesOn) => {
+    const turns = jest.spyOn(store.records.deliveries, 'trim').mockImplementation((...turn) => {
       clock.advance(60_000);
-      return trim.call(store.records.deliveries, limits, goesOn);
+      return trim.call(store.records.deliveries, ...turn);
     });
     const by = deliverer();
     expect(await by.trim()).toBe(true);

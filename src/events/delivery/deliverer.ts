@@ -108,7 +108,9 @@ export class Deliverer {
       failedKeptMs: FAILED_KEPT_DAYS * DAY_MS,
       eventsKeptMs: EVENTS_KEPT_DAYS * DAY_MS,
     };
-    return queue.trim(retention, () => clock.monotonicMs() - startedMs < TRIM_TURN_MS);
+    const { signal } = this.#stopping;
+    const goesOn = () => !signal.aborted && clock.monotonicMs() - startedMs < TRIM_TURN_MS;
+    return queue.trim(retention, goesOn, signal);
   }
 
   /** Resolves when no request is under way any more. */
@@ -116,9 +118,14 @@ export class Deliverer {
     await Promise.all([...this.#endpoints.values()].map((endpoint) => endpoint.settled()));
   }
 
-  /** Ends the requests that are under way, which stay due, and gives the lease away. */
-  async stop(): Promise<void> {
+  /** Ends the requests that are under way, which stay due, and a run after its present page. */
+  beginStop(): void {
     this.#stopping.abort();
+  }
+
+  /** Like `beginStop`, and gives the lease away. Call it when no run is under way any more: it would take the lease again. */
+  async stop(): Promise<void> {
+    this.beginStop();
     await this.settled();
     if (!this.#mayHold) return;
     try {
@@ -144,6 +151,7 @@ export class Deliverer {
 
   /** Like `#hold`, but asks the store only if the lease is not new any more. */
   async #keepHold(): Promise<boolean> {
+    if (this.#stopping.signal.aborted) return false;
     const ageMs = this.#options.clock.monotonicMs() - this.#heldAtMs;
     return ageMs < PROLONGED_AFTER_MS || this.#hold();
   }

@@ -16,8 +16,8 @@ const COUNT_EVERY_MS = 30_000;
 
 /** What `DeliveryTask` is built from. */
 export interface DeliveryTaskOptions {
-  readonly deliverer: Pick<Deliverer, 'run' | 'backlog' | 'trim' | 'stop'>;
-  readonly timed: Pick<TimedEvents, 'run'>;
+  readonly deliverer: Pick<Deliverer, 'run' | 'backlog' | 'trim' | 'beginStop' | 'stop'>;
+  readonly timed: Pick<TimedEvents, 'run' | 'stop'>;
   readonly log: Logger;
   readonly monotonicMs: () => number;
 }
@@ -33,6 +33,7 @@ export class DeliveryTask {
   backlog: Backlog | undefined;
   #countedAtMs = Number.NEGATIVE_INFINITY;
   #isFailing = false;
+  #isStopping = false;
   #trimmedAtMs = Number.NEGATIVE_INFINITY;
   /** When no timed event was left; it is looked for some again later, or when something begins to hear them. */
   #timedAtMs = Number.NEGATIVE_INFINITY;
@@ -56,8 +57,11 @@ export class DeliveryTask {
     this.#task.wake();
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Ends a run after its present page. Resolves when nothing runs any more. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#options.deliverer.beginStop();
+    this.#options.timed.stop();
     await this.#task.stop();
     if (this.#task.isStarted) await this.#options.deliverer.stop();
   }
@@ -90,7 +94,7 @@ export class DeliveryTask {
   /** Removes what is not needed any more. Resolves with false if the next run goes on with that; it rests for an hour otherwise. */
   async #isTrimmed(): Promise<boolean> {
     const { deliverer, monotonicMs, log } = this.#options;
-    if (monotonicMs() - this.#trimmedAtMs < TRIM_EVERY_MS) return true;
+    if (this.#isStopping || monotonicMs() - this.#trimmedAtMs < TRIM_EVERY_MS) return true;
     try {
       if (await deliverer.trim()) return false;
     } catch (err) {
@@ -104,7 +108,7 @@ export class DeliveryTask {
   async #makeTimed(): Promise<TimedResult> {
     const { timed, monotonicMs } = this.#options;
     const isDue = this.#timedAfter !== this.#wakes || monotonicMs() - this.#timedAtMs >= TIMED_EVERY_MS;
-    if (!isDue) return this.#timedResult;
+    if (this.#isStopping || !isDue) return this.#timedResult;
     const wakes = this.#wakes;
     this.#timedResult = await timed.run();
     if (this.#timedResult === 'more') return 'more';

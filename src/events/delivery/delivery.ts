@@ -129,9 +129,9 @@ export interface DeliveryQueue {
   /**
    * Removes deliveries that ended long ago, that have been due for long at a disabled webhook, or whose webhook was deleted, and events that
    * all webhooks have considered and no stream can ask for. Does some of each while `goesOn` says so, and resolves with whether there may be
-   * more. What can't be removed keeps nothing else from being removed: it rejects at the end.
+   * more. Once `stopping` is aborted it begins nothing more. What can't be removed keeps nothing else from being removed: it rejects at the end.
    */
-  trim(retention: DeliveryRetention, goesOn: () => boolean): Promise<boolean>;
+  trim(retention: DeliveryRetention, goesOn: () => boolean, stopping: AbortSignal): Promise<boolean>;
 }
 
 /** How long what is kept, in milliseconds, at `nowMs` and by the clock of the store. */

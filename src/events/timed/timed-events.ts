@@ -49,6 +49,7 @@ const PAGES_IN_A_RUN = 20;
 /** Makes the events that no change brings about: keys that expire, and the usage of hours that are complete. */
 export class TimedEvents {
   readonly #options: TimedEventsOptions;
+  #isStopped = false;
 
   constructor(options: TimedEventsOptions) {
     this.#options = options;
@@ -62,16 +63,25 @@ export class TimedEvents {
     if (subscribers.any) await this.#passExpiries(left);
     else await store.forgetExpiries();
     if (subscribers.usage) await this.#passUsage(left);
-    else while (left.pages > 0 && (await store.forgetUsage())) left.pages -= 1;
+    else while (this.#goesOn(left) && (await store.forgetUsage())) left.pages -= 1;
     if (left.pages === 0) return 'more';
     return subscribers.any ? 'done' : 'unheard';
+  }
+
+  /** Ends a run after its present page. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  #goesOn({ pages }: { readonly pages: number }): boolean {
+    return pages > 0 && !this.#isStopped;
   }
 
   async #passExpiries(left: { pages: number }): Promise<void> {
     const { store } = this.#options;
     for (const notice of EXPIRY_NOTICES) {
       const make = (keys: readonly ExpiringKey[]) => keys.map((key) => expiryEvent(notice, key));
-      while (left.pages > 0 && (await store.passExpiries(notice, make))) left.pages -= 1;
+      while (this.#goesOn(left) && (await store.passExpiries(notice, make))) left.pages -= 1;
     }
   }
 
@@ -80,6 +90,6 @@ export class TimedEvents {
     const completeUntilMs = await usageCompleteUntilMs();
     if (completeUntilMs === undefined) return;
     const make = (page: readonly UnsentUsage[]) => page.map((usage) => usageHourEvent(usage, makeId));
-    while (left.pages > 0 && (await store.passUsage(completeUntilMs, make))) left.pages -= 1;
+    while (this.#goesOn(left) && (await store.passUsage(completeUntilMs, make))) left.pages -= 1;
   }
 }

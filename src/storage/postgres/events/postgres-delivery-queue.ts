@@ -191,12 +191,13 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
     return { pending: Number(pending), oldestAtMs: oldest?.getTime() ?? null, disabled: Number(disabled) };
   }
 
-  async trim(retention: DeliveryRetention, goesOn: () => boolean): Promise<boolean> {
+  async trim(retention: DeliveryRetention, goesOn: () => boolean, stopping: AbortSignal): Promise<boolean> {
     const nowMs = await earlierNowMs(this.#db, retention.nowMs);
     const errors: unknown[] = [];
     let hasMore = false;
     const steps = removable({ ...retention, nowMs }).map((rows) => () => this.#removeInParts(rows, goesOn));
     for (const step of [...steps, () => this.#removeOfDeleted(goesOn)]) {
+      if (stopping.aborted) return true;
       try {
         if (await step()) hasMore = true;
       } catch (error) {
@@ -223,7 +224,8 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
     for (const webhookId of await this.#deletedWebhooks()) {
       const rows = sql`webhook_deliveries WHERE id IN (
         SELECT id FROM webhook_deliveries WHERE webhook_id = ${webhookId} LIMIT ${DELIVERIES_AT_ONCE})`;
-      if (await this.#removeInParts(rows, goesOn)) return true;
+      const hasMore = await this.#removeInParts(rows, goesOn);
+      if (hasMore || !goesOn()) return true;
     }
     return false;
   }
