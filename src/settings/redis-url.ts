@@ -1,5 +1,7 @@
 const REDIS_PORT = 6379;
 const DATABASE_NUMBER = /^\d{1,5}$/;
+/** What an address must be whose escapes can't be decoded. */
+export const PERCENT_ENCODING = 'must be percent-encoded properly: write a percent sign itself as %25';
 
 /**
  * Reads `redis://user:password@host:port/database`, or `rediss://` for TLS. Several nodes are separated by commas, as
@@ -45,10 +47,10 @@ function nodeOf(url: URL): { host: string; port: number } {
 }
 
 /** Throws unless the credentials and the path of a URL are percent-encoded properly. */
-export function requireDecodable({ username, password, pathname }: URL): void {
+function requireDecodable({ username, password, pathname }: URL): void {
   try {
     decodeURIComponent(username + password + pathname);
   } catch {
-    throw new Error('must be percent-encoded properly: write a percent sign itself as %25');
+    throw new Error(PERCENT_ENCODING);
   }
 }

@@ -4,7 +4,7 @@ import { parse as parsePostgresUrl } from 'pg-connection-string';
 import { MIN_ROOT_TOKEN_LENGTH } from '../http/credentials/root-token.ts';
 import { isReserved, SELF_SERVICE_PATH } from '../paths/path-matcher.ts';
 import { systemCodeOf } from '../platform/system-code.ts';
-import { requireDecodable } from './redis-url.ts';
+import { PERCENT_ENCODING } from './redis-url.ts';
 
 /** Reads one setting's text. Throws an `Error` whose message says what is allowed and never repeats the value. */
 export type Parse<T> = (value: string) => T;
@@ -147,13 +147,15 @@ export const postgresUrl: Parse<string> = (value) => {
     throw new Error('must be a URL of one server that starts with postgres:// or postgresql://');
   if (`${url.hostname}${url.searchParams.get('host')}`.includes(','))
     throw new Error('must name one host: several are not supported');
-  // If one percent sign begins no escape, the Postgres client takes all of them literally.
-  if (!/%(?![0-9a-f]{2})/i.test(value)) requireDecodable(url);
   requireFiles(url);
   try {
     parsePostgresUrl(value);
-  } catch {
-    throw new Error('must name the file of an authority as sslrootcert with sslmode=verify-ca');
+  } catch (error) {
+    throw new Error(
+      error instanceof URIError
+        ? PERCENT_ENCODING
+        : 'must name the file of an authority as sslrootcert with sslmode=verify-ca',
+    );
   }
   return value;
 };

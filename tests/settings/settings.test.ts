@@ -303,11 +303,22 @@ describe('settings', () => {
     'postgres://u:p@127.0.0.1:1,127.0.0.2:2/x',
     'postgres://u:p@a,b/x',
     'postgres://u:p@a/x?host=a,b',
-    'postgres://u:p%ff@a/x',
   ])('reject as the one server of Postgres %s', (DATABASE_URL) => {
     const faults = faultsOf({ ...complete, DATABASE_URL });
     expect(faults).toEqual([expect.stringMatching(/^DATABASE_URL: must /)]);
     expect(faults.join()).not.toContain(DATABASE_URL.slice('postgres://'.length));
+  });
+
+  it.each([
+    'postgres://u:p%ff@a/x',
+    // One percent sign begins no escape, and the others are none that can be decoded.
+    'postgres://u:%zz%80@a/x',
+    'postgres://u%c3:%a9@a/x',
+    'postgres://u:p@a/%ff',
+  ])('name the escapes of Postgres at %s as the fault', (DATABASE_URL) => {
+    expect(faultsOf({ ...complete, DATABASE_URL })).toEqual([
+      'DATABASE_URL: must be percent-encoded properly: write a percent sign itself as %25',
+    ]);
   });
 
   it.each([
