@@ -5,7 +5,7 @@ import type { HandoverApp } from '../management/handovers/handover-app.ts';
 import type { SelfServiceApp } from '../management/self-service/self-service-app.ts';
 import { isAtOrBelow, PORTAL_PATH } from '../paths/path-matcher.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
-import type { ClientTimeouts } from '../server/connections/client-timeouts.ts';
+import { CLIENT_TIMEOUTS, type ClientTimeouts } from '../server/connections/client-timeouts.ts';
 import { REQUEST_HEAD_LIMIT_BYTES } from '../server/parsing/head-limits.ts';
 import { createPublicServer, type PublicServer, type PublicServerOptions } from '../server/public-server.ts';
 import type { ClientLimits } from './client-limits.ts';
@@ -117,10 +117,10 @@ function commonOptions(
   { settings, platform: { clock } }: ReplicaContext,
   { proxy, requestIds, timeouts, uploadRate, downloadRate }: ListenerParts,
 ) {
-  const { requestBodyMinBytesPerSecond, responseBodyMinBytesPerSecond, workers } = settings;
+  const { keepAliveMs, requestBodyMinBytesPerSecond, responseBodyMinBytesPerSecond, workers } = settings;
   return {
     requestIds,
-    timeouts,
+    timeouts: timeouts ?? { ...CLIENT_TIMEOUTS, keepAliveMs },
     uploadRate: uploadRate ?? { ...UPLOAD_RATE, bytesPerSecond: requestBodyMinBytesPerSecond },
     downloadRate: downloadRate ?? { ...DOWNLOAD_RATE, bytesPerSecond: responseBodyMinBytesPerSecond },
     clock,

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { copyRecordsInto } from '../support/data-directory.ts';
@@ -124,6 +125,20 @@ describe('a start with records on a server', () => {
       await gateway?.stop();
       await empty.drop();
     }
+  });
+
+  it('closes an unused connection after KEEP_ALIVE_MS, and says so before', async () => {
+    gateway = await startInProcess({
+      BACKEND_URL: 'http://127.0.0.1:1',
+      DATABASE_URL: database.url,
+      ROOT_TOKEN,
+      ENCRYPTION_KEY,
+      KEEP_ALIVE_MS: '1000',
+    });
+    const client = await RawPeer.connect(Number(new URL(gateway.url).port));
+    client.send('GET / HTTP/1.1\r\nHost: gateway\r\n\r\n');
+    expect(await client.head()).toMatch(/^HTTP\/1\.1 401 [\s\S]*\r\nKeep-Alive: timeout=1\b/i);
+    await client.ended();
   });
 
   it('with a DEFAULT_PLAN_ID that names no plan responds with 503 and logs it once', async () => {
