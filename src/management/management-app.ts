@@ -143,11 +143,17 @@ export function createEndpointApp(
     route.all(rejectOtherMethods(endpoints, all), authenticated);
     for (const endpoint of endpoints) {
       const { body, bodyLimitBytes } = endpoint;
+      const authorized = authorize(endpoint, trustedProxies);
       const readBody =
-        body === undefined ? [] : [...jsonBody(bodyBudget, bodyLimitBytes), checkBody(compile(body))];
+        body === undefined
+          ? []
+          : [
+              ...ifBodyComesLater(jsonBody(bodyBudget, bodyLimitBytes), [authenticated, authorized]),
+              checkBody(compile(body)),
+            ];
       route[endpoint.method](
         noteOperation(endpoint),
-        authorize(endpoint, trustedProxies),
+        authorized,
         checkQuery(endpoint),
         ...readBody,
         noteTakenSecrets(endpoint, { imports, audit, failedCredentials, changeOf }),
@@ -203,6 +209,27 @@ function checkQuery({ query = {} }: Endpoint): RequestHandler {
     rejectUnknownParameters(queryOf(req), known);
     next();
   };
+}
+
+/**
+ * Reads a body, and repeats these checks if it had not arrived before them: a client may hold its body back for minutes, in which its
+ * credential may be deleted.
+ */
+function ifBodyComesLater(
+  read: readonly RequestHandler[],
+  checks: readonly RequestHandler[],
+): readonly RequestHandler[] {
+  const late = new WeakSet<Request>();
+  const noteLate: RequestHandler = (req, _res, next) => {
+    if (!req.complete) late.add(req);
+    next();
+  };
+  const repeated = checks.map(
+    (check): RequestHandler =>
+      (req, res, next) =>
+        late.has(req) ? check(req, res, next) : next(),
+  );
+  return [noteLate, ...read, ...repeated];
 }
 
 function checkBody(check: CheckBody): RequestHandler {

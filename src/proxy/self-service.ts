@@ -1,12 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { TollgateError } from '../errors.ts';
+import { InvalidApiKey, type TollgateError } from '../errors.ts';
 import { negotiatedError } from '../http/errors/problem-details.ts';
 import { ownPageTest } from '../http/own-page.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
+import { KeyEntry } from '../keys/cache/key-entry.ts';
+import type { KeySnapshot } from '../keys/consumer-key.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { Exchange, Step } from './exchange.ts';
 import type { ProxyOptions } from './proxy-options.ts';
-import { authenticate } from './steps/authenticate.ts';
+import { authenticate, keyFault } from './steps/authenticate.ts';
 import { type CrossOrigin, cors } from './steps/cors.ts';
 import { limitSelfService } from './steps/limit-self-service.ts';
 import type { ExchangeSummary } from './steps/record.ts';
@@ -15,8 +18,11 @@ import { sendRejection } from './steps/send-rejection.ts';
 /** A request about the presented key itself, once the key has been found valid. */
 interface OwnKeyRequest {
   readonly keyId: string;
-  /** When the presented secret ends because it is the key's previous one; null for the present one. Milliseconds since 1970. */
-  readonly secretEndsAtMs: number | null;
+  /**
+   * When the presented secret ends because it is the key's previous one; null for the present one. Milliseconds since 1970. Throws the
+   * fault if the key in this state may not be used with it.
+   */
+  readonly secretEndsAtMs: (current: KeySnapshot) => number | null;
   readonly head: ParsedRequest;
   /** To be completed by the code that serves the request. */
   readonly notes: RequestNotes;
@@ -49,7 +55,7 @@ export function selfServiceSteps(
     authenticate(keyOptions),
     limitSelfService(keyOptions),
     sendRejection(),
-    serve(service),
+    serve(service, options.clock),
   ];
 }
 
@@ -67,7 +73,7 @@ function findEndpoint(service: SelfService): Step {
   };
 }
 
-function serve(service: SelfService): Step {
+function serve(service: SelfService, clock: Clock): Step {
   return (exchange) => {
     const { req, res, head, entry, requestId } = exchange;
     if (entry === undefined || exchange.isClosed) return;
@@ -81,8 +87,17 @@ function serve(service: SelfService): Step {
     for (const [name, value] of ownHeaders(exchange)) res.setHeader(name, value);
     // From here on the service owns the response, also for timeout errors.
     res.owner = undefined;
-    service.serve(req, res, { keyId, secretEndsAtMs: entry.previousUntilMs, head, notes });
+    const secretEndsAtMs = (current: KeySnapshot) => endOfSecret(entry, current, clock);
+    service.serve(req, res, { keyId, secretEndsAtMs, head, notes });
   };
+}
+
+/** See `OwnKeyRequest`. */
+function endOfSecret(presented: KeyEntry, snapshot: KeySnapshot, clock: Clock): number | null {
+  const current = KeyEntry.of(snapshot, presented, clock.monotonicMs());
+  const fault = current === undefined ? new InvalidApiKey() : keyFault(current, clock);
+  if (fault !== undefined) throw fault;
+  return current?.previousUntilMs ?? null;
 }
 
 function ownHeaders(exchange: Exchange): readonly (readonly [name: string, value: string])[] {

@@ -214,6 +214,30 @@ describe('a JSON body', () => {
     expect(list.body.apiKeys).toEqual([]);
   });
 
+  it.each([
+    ['was deleted', 'delete', undefined, 401],
+    ['may do less', 'patch', { scopes: ['keys:read'] }, 403],
+  ] as const)(
+    'is not acted upon when it arrives after its admin token %s',
+    async (_what, method, change, status) => {
+      const { adminTokenId, secret } = await management.createToken({ scopes: ['keys:write'] });
+      const server = createPublicServer({ management: management.app, requestIds: testRequestIds() });
+      const { port } = await server.listen(0, '127.0.0.1');
+      const body = '{"name": "held back"}';
+      const client = await RawPeer.connect(port);
+      client.send(
+        `POST ${CREATE} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secret}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`,
+      );
+      await client.until((text) => text.includes('100 Continue'));
+      await management.send(method, `/tollgate/admin-token/${adminTokenId}`, change).expect(200);
+      client.send(body);
+      expect(await client.ended()).toContain(`HTTP/1.1 ${status} `);
+      await server.close(30_000);
+      const list = await management.send('get', '/consumer-api-key?q=held%20back').expect(200);
+      expect(list.body.apiKeys).toEqual([]);
+    },
+  );
+
   it('is not read by endpoints that take none', async () => {
     const { id } = await management.createKey();
     await management.send('delete', `/consumer-api-key/${id}`).type('text').send('x').expect(200);

@@ -3,6 +3,7 @@ import type { RequestHandler, Response } from 'express';
 import { TollgateError } from '../../errors.ts';
 import type { ParsedRequest } from '../../http/parsed-request.ts';
 import type { RequestNotes } from '../../http/with-request-id.ts';
+import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { KeyService } from '../../keys/key-service.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
 import { consumerOf } from '../../permissions/principal.ts';
@@ -23,8 +24,11 @@ export interface SelfServiceApp {
 /** The key that a request presents. */
 interface OwnKey {
   readonly keyId: string;
-  /** When the presented secret ends because it is the key's previous one; null for the present one. Milliseconds since 1970. */
-  readonly secretEndsAtMs: number | null;
+  /**
+   * When the presented secret ends because it is the key's previous one; null for the present one. Milliseconds since 1970. Throws the
+   * fault if the key in this state may not be used with it.
+   */
+  readonly secretEndsAtMs: (current: KeySnapshot) => number | null;
   readonly head: ParsedRequest;
   /** Filled in while the request is served. */
   readonly notes: RequestNotes;
@@ -67,8 +71,8 @@ interface OwnKeyLocals extends RequestNotes, Pick<OwnKey, 'keyId' | 'secretEndsA
 function noteConsumer(keys: Pick<KeyService, 'record'>): RequestHandler {
   return async (_req, res: Response, next) => {
     const { keyId, secretEndsAtMs } = res.locals as OwnKeyLocals;
-    const { key } = await keys.record(keyId, []);
-    notePrincipal(res, consumerOf(key, secretEndsAtMs));
+    const { key, snapshot } = await keys.record(keyId, []);
+    notePrincipal(res, consumerOf(key, secretEndsAtMs(snapshot)));
     next();
   };
 }
