@@ -19,6 +19,8 @@ export interface KeyOutbox {
 export interface ThresholdEventsOptions {
   readonly outbox: KeyOutbox;
   readonly makeId: () => string;
+  /** Masks credentials in a customer's id: a client may put its key anywhere. */
+  readonly mask: (customerId: string) => string;
   readonly log: Logger;
 }
 
@@ -56,7 +58,7 @@ export class ThresholdEvents {
       this.drop();
       return;
     }
-    this.#waiting.push(thresholdEvent(passed, this.#options.makeId()));
+    this.#waiting.push(thresholdEvent(passed, this.#options));
     this.#schedule(FLUSH_MS);
   }
 
@@ -104,14 +106,17 @@ export class ThresholdEvents {
   }
 }
 
-function thresholdEvent(passed: PassedThreshold, id: string): KeyEvent {
+function thresholdEvent(
+  passed: PassedThreshold,
+  { makeId, mask }: Pick<ThresholdEventsOptions, 'makeId' | 'mask'>,
+): KeyEvent {
   const { keyId, limit, customerId, threshold, quota, used, resetAtMs, atMs } = passed;
   const data = {
     limitId: limit.id,
     ...{ threshold, limit: quota, used },
     // Rounded up, as the API does: at the instant shown the window has ended.
     resetTime: isoSeconds(Math.ceil(resetAtMs / 1000) * 1000),
-    ...(customerId !== undefined && { customerId }),
+    ...(customerId !== undefined && { customerId: mask(customerId) }),
   };
-  return { id: `threshold_${id}`, type: TYPE, subject: keyId, atMs, data: JSON.stringify(data) };
+  return { id: `threshold_${makeId()}`, type: TYPE, subject: keyId, atMs, data: JSON.stringify(data) };
 }

@@ -61,8 +61,10 @@ const passed = (keyId: string, fields: Partial<PassedThreshold> = {}): PassedThr
   ...fields,
 });
 
+const unmasked = (text: string) => text;
+
 const eventsOver = (to: KeyOutbox) =>
-  new ThresholdEvents({ outbox: to, makeId, log: pino({ level: 'silent' }) });
+  new ThresholdEvents({ outbox: to, makeId, mask: unmasked, log: pino({ level: 'silent' }) });
 
 async function written() {
   return eventsAfter(store.records.db, 0, { events: [TYPE], subject: undefined });
@@ -188,7 +190,9 @@ describe('events of thresholds', () => {
     };
     const lines: string[] = [];
     const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
-    const events = new ThresholdEvents({ outbox: { append, appendMissing: append }, makeId, log });
+    const events = new ThresholdEvents({
+      ...{ outbox: { append, appendMissing: append }, makeId, mask: unmasked, log },
+    });
     for (const outages of [1, 2]) {
       [isAway, calls] = [true, 0];
       events.add(passed('key_1'));

@@ -112,6 +112,27 @@ async function writtenEvents(): Promise<(key: TestKey) => readonly string[]> {
 }
 
 describe('a window that passes a threshold', () => {
+  it('of a customer whose id is a secret makes an event without the secret', async () => {
+    const tenants = { limitId: 'tenant', limit: 5, period: 'hour', per: 'customer', mode: 'shadow' };
+    const plan = { limit: 1000, additionalLimits: [tenants] };
+    const asItself = ({ secret }: TestKey) => ({ 'x-customer-id': secret });
+    const counted = await keyUnder(plan);
+    await proxied(5, counted, asItself(counted));
+    const costs = [{ path: '/**', cost: 'response', reserve: 4 }];
+    const reserved = await keyUnder({ ...plan, costs });
+    await proxied(1, reserved, asItself(reserved));
+    const settled = await keyUnder({ ...plan, costs });
+    await proxied(1, settled, { ...asItself(settled), 'x-cost': '5' });
+
+    const eventsOf = async (key: TestKey) => (await writtenEvents())(key);
+    await until(async () => (await eventsOf(counted)).length === 2);
+    expect(await eventsOf(counted)).toEqual(['100@5/5 tenant ***', '80@4/5 tenant ***']);
+    await until(async () => (await eventsOf(reserved)).length === 1);
+    expect(await eventsOf(reserved)).toEqual(['80@4/5 tenant ***']);
+    await until(async () => (await eventsOf(settled)).length === 2);
+    expect(await eventsOf(settled)).toEqual(['100@5/5 tenant ***', '80@4/5 tenant ***']);
+  });
+
   it('makes one event of it over all replicas, whatever is counted and however', async () => {
     const concurrent = await keyUnder({ limit: 10 });
     expect(await proxied(20, concurrent)).toEqual([...times(10, 200), ...times(10, 429)]);

@@ -96,14 +96,17 @@ export class InProcessGateway {
   /** Builds the proxied side. */
   async proxied(parts: Pick<ProxyParts, 'records' | 'keys' | 'usage' | 'observers'>): Promise<WiredProxy> {
     const { wireProxy } = await import('../../src/app/wiring/wire-proxy.ts');
-    const { keyPrefix } = this.#context.settings;
-    const redactor = new SecretRedactor({ rootTokens: this.#rootTokens, keyPrefix });
     return wireProxy(this.#context, {
-      ...{ ...this.#shared, ...parts, redactor },
+      ...{ ...this.#shared, ...parts, redactor: this.#redactor() },
       counting: this.counting,
       changes: await this.#changes(),
       maxUpgrades: this.#maxUpgrades ?? this.limits.upgrades,
     });
+  }
+
+  #redactor(): SecretRedactor {
+    const { keyPrefix } = this.#context.settings;
+    return new SecretRedactor({ rootTokens: this.#rootTokens, keyPrefix });
   }
 
   /** Builds the management interface. */
@@ -118,7 +121,9 @@ export class InProcessGateway {
     const stores = { records: parts.records, counting: this.counting };
     const changes = await this.#changes();
     const secrets = { vault: this.#vault, rootTokens: this.#rootTokens };
-    const events = wireEvents(this.#context, { ...stores, ...secrets, usage: parts.usage });
+    const events = wireEvents(this.#context, {
+      ...{ ...stores, ...secrets, usage: parts.usage, redactor: this.#redactor() },
+    });
     const webhooks = events.webhooksIn(parts.records);
     const { jobsIn, startJobs } = wireJobs(this.#context, { ...stores, ...secrets, ...changes });
     this.#startJobs = startJobs;

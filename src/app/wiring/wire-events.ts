@@ -7,6 +7,7 @@ import { EventStreams } from '../../events/stream/event-streams.ts';
 import { ThresholdEvents } from '../../events/threshold-events.ts';
 import { TimedEvents } from '../../events/timed/timed-events.ts';
 import { WebhookService } from '../../events/webhook-service.ts';
+import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
 import { ThresholdWatch } from '../../limiter/threshold-watch.ts';
 import { idMaker } from '../../platform/id-maker.ts';
 import type { SecretVault } from '../../secrets/secret-vault.ts';
@@ -44,12 +45,13 @@ export interface EventParts {
   readonly counting: Pick<Counting, 'shared' | 'counters'>;
   readonly usage: Pick<Usage, 'pending'>;
   readonly vault: SecretVault;
+  readonly redactor: SecretRedactor;
 }
 
 /** Builds webhooks, their deliveries, and what makes events without a change. */
 export function wireEvents(
   context: ReplicaContext,
-  { records, counting, usage, vault }: EventParts,
+  { records, counting, usage, vault, redactor }: EventParts,
 ): WiredEvents {
   const { settings, platform, shutdown } = context;
   const series = usageSeries(context, { records, counting, usage });
@@ -77,7 +79,7 @@ export function wireEvents(
   };
   const reader = new PostgresEventReader(records.db);
   const streams = new EventStreams({ reader, source, clock, wake: () => task.wake() });
-  const { thresholds, thresholdEvents } = wireThresholds(context, { records, counting });
+  const { thresholds, thresholdEvents } = wireThresholds(context, { records, counting, redactor });
   const delivering = { deliverer, task, thresholdEvents };
   return { webhooksIn, streams, thresholds, delivering, startDelivering: () => task.start() };
 }
@@ -90,13 +92,16 @@ interface WiredThresholds {
 /** Must be closed after what decides and settles, and before the stores. */
 function wireThresholds(
   { settings, platform, shutdown }: ReplicaContext,
-  { records, counting: { counters } }: Pick<EventParts, 'records' | 'counting'>,
+  { records, counting: { counters }, redactor }: Pick<EventParts, 'records' | 'counting' | 'redactor'>,
 ): WiredThresholds {
   const { eventsThresholds } = settings;
   if (eventsThresholds.length === 0) return { thresholds: undefined, thresholdEvents: undefined };
   const { clock, random, log } = platform;
   const outbox = new PostgresKeyOutbox(records.db);
-  const thresholdEvents = new ThresholdEvents({ outbox, makeId: idMaker('', clock, random), log });
+  const thresholdEvents = new ThresholdEvents({
+    ...{ outbox, log, makeId: idMaker('', clock, random) },
+    mask: (customerId) => redactor.masked(customerId),
+  });
   const thresholds = new ThresholdWatch({
     ...{ thresholds: eventsThresholds, counters },
     onPassed: (passed) => thresholdEvents.add(passed),

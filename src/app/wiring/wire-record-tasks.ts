@@ -40,7 +40,7 @@ export function wireRecordTasks(
   const usage = wireUsage(context, stores, redactor);
   const audit = wireAudit(context, stores);
   const { webhooksIn, streams, thresholds, delivering, startDelivering } = wireEvents(context, {
-    ...{ ...stores, ...sealing, usage },
+    ...{ ...stores, ...sealing, usage, redactor },
   });
   const { versions } = changes;
   const { jobsIn, startJobs } = wireJobs(context, { ...stores, ...sealing, versions });
