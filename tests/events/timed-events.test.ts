@@ -39,6 +39,7 @@ afterEach(async () => {
   const { webhooks } = store.records;
   for (const { id } of await webhooks.list({ onlyTags: [], limit: 100 }))
     await webhooks.delete(id, sampleChange());
+  await forgetStream();
   await timedUntil(0).run();
   await newEvents();
 });
@@ -71,6 +72,21 @@ async function makeWebhook(fields: Pick<StoredWebhook['webhook'], 'events' | 'en
 async function enable(webhookId: string, enabled: boolean, atMs = systemClock.nowMs()): Promise<void> {
   const edit = ({ webhook, ...sealed }: StoredWebhook) => ({ webhook: { ...webhook, enabled }, ...sealed });
   await store.records.webhooks.update(webhookId, { action: 'webhook.update', edit }, sampleChange({ atMs }));
+}
+
+/** As if all disabled webhooks were disabled so long ago. */
+async function disabledAgo(ms: number): Promise<void> {
+  const updated_at = new Date(systemClock.nowMs() - ms);
+  await store.records.db.updateTable('webhooks').set({ updated_at }).where('enabled', '=', false).execute();
+}
+
+/** A stream of usage that has ended counts for 7 days. */
+async function streamUsage(): Promise<void> {
+  await new PostgresEventReader(store.records.db).follow(true);
+}
+
+async function forgetStream(): Promise<void> {
+  await store.records.db.updateTable('audit_log_ends').set({ usage_streamed_until: null }).execute();
 }
 
 async function unsentRows(): Promise<number> {
@@ -224,10 +240,10 @@ describe('the usage of an hour', () => {
     const keyId = await newKey();
     await use(keyId, { [HOUR]: 2 });
     expect(await unsentRows()).toBe(0);
-    await new PostgresEventReader(store.records.db).follow(true);
+    await streamUsage();
     await use(keyId, { [HOUR]: 2 });
     expect(await unsentRows()).toBe(1);
-    await store.records.db.updateTable('audit_log_ends').set({ usage_streamed_until: null }).execute();
+    await forgetStream();
     await timedUntil(0).run();
     expect(await unsentRows()).toBe(0);
   });
@@ -248,6 +264,33 @@ describe('the usage of an hour', () => {
       ['customer-3', 7],
       ['customer-3', 3],
     ]);
+  });
+
+  it('waits for its disabled webhook although a stream that has ended heard usage', async () => {
+    const webhookId = await hear('tollgate.usage.hour');
+    await streamUsage();
+    const keyId = await newKey();
+    await use(keyId, { [HOUR]: 2 });
+    await enable(webhookId, false);
+    await timedUntil(HOUR + 1).run();
+    expect(await newEvents('tollgate.usage.')).toEqual([]);
+    await use(keyId, { [HOUR]: 5 });
+    await enable(webhookId, true);
+    await timedUntil(HOUR + 1).run();
+    expect((await newEvents('tollgate.usage.')).map((event) => dataOf(event).requests)).toEqual([7]);
+  });
+
+  it('goes to streams once its webhook has been disabled for 3 days', async () => {
+    const webhookId = await hear('tollgate.usage.hour');
+    await streamUsage();
+    await use(await newKey(), { [HOUR]: 2 });
+    await enable(webhookId, false);
+    await disabledAgo(3 * DAY_MS - HOUR_MS);
+    await timedUntil(HOUR + 1).run();
+    expect(await newEvents('tollgate.usage.')).toEqual([]);
+    await disabledAgo(3 * DAY_MS);
+    await timedUntil(HOUR + 1).run();
+    expect((await newEvents('tollgate.usage.')).map((event) => dataOf(event).requests)).toEqual([2]);
   });
 
   it('stays for its webhook when that is disabled just before the events are made', async () => {
@@ -271,10 +314,6 @@ describe('the usage of an hour', () => {
     const keyId = await newKey();
     await use(keyId, { [HOUR]: 2 });
     await enable(webhookId, false);
-    const disabledAgo = async (ms: number) => {
-      const updated_at = new Date(systemClock.nowMs() - ms);
-      await store.records.db.updateTable('webhooks').set({ updated_at }).execute();
-    };
     await disabledAgo(3 * DAY_MS - HOUR_MS);
     await timedUntil(0).run();
     expect(await unsentRows()).toBe(1);

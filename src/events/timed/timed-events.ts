@@ -6,7 +6,7 @@ import { type UnsentUsage, usageHourEvent } from './usage-hour-events.ts';
 export interface Subscribers {
   /** Whether a webhook or a stream gets any. */
   readonly any: boolean;
-  /** Whether one gets events of usage. */
+  /** Whether one gets events of usage now. */
   readonly usage: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface TimedEventStore {
     notice: ExpiryNotice,
     make: (keys: readonly ExpiringKey[]) => readonly OutboxEvent[],
   ): Promise<boolean>;
-  /** Makes events of the usage of the hours before this instant, and removes it from what is unsent. None if nothing hears usage by now. */
+  /** Makes events of the usage of the hours before this instant, and removes it from what is unsent. None if nothing gets it by now. */
   passUsage(
     beforeMs: number,
     make: (usage: readonly UnsentUsage[]) => readonly OutboxEvent[],

@@ -7,9 +7,6 @@ import { isHeardByWebhook } from './outbox.ts';
 
 const IS_STREAMED = sql<boolean>`coalesce(usage_streamed_until > now(), false)`;
 
-/** Whether an enabled webhook or a stream hears usage: a condition on `audit_log_ends`. */
-export const IS_USAGE_HEARD = sql<boolean>`(${isHeardByWebhook(BATCHED_TYPE)} OR ${IS_STREAMED})`;
-
 /**
  * Whether usage is kept for a webhook: one that is enabled, or was less than 3 days ago and may be enabled again. A delivery is tried for
  * about as long. One that was never enabled has `heard_until` 0. A condition.
@@ -18,6 +15,13 @@ export const IS_USAGE_AWAITED = isHeardByWebhook(
   BATCHED_TYPE,
   sql<boolean>`(enabled OR (heard_until > 0 AND updated_at > now() - interval '3 days'))`,
 );
+
+/**
+ * Whether events of usage are made: a condition on `audit_log_ends`. An enabled webhook hears them; or a stream does, and no disabled webhook
+ * is waited for, which would miss them.
+ */
+export const IS_USAGE_HEARD = sql<boolean>`(
+  ${isHeardByWebhook(BATCHED_TYPE)} OR (${IS_STREAMED} AND NOT ${IS_USAGE_AWAITED}))`;
 
 /** Whether usage is kept for a webhook or a stream: a condition on `audit_log_ends`. Reads what was noted of webhooks: each batch asks. */
 export const IS_USAGE_KEPT = sql<boolean>`(hears_usage OR ${IS_STREAMED})`;
