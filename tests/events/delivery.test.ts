@@ -328,6 +328,20 @@ describe('an event', () => {
     );
   });
 
+  it('from before a short pause of the webhook is sent, and so is what it was to miss', async () => {
+    const made = await webhook();
+    await webhook({ events: ['tollgate.plan.created'] });
+    const before = await makeKey();
+    await changeTo(made.webhook.id, { enabled: false });
+    const meanwhile = await makeKey();
+    await changeTo(made.webhook.id, { enabled: true });
+    // Only now is any of them considered.
+    await deliver(deliverer());
+    expect(receiver.received.map((each) => eventOf(each).subject).toSorted()).toEqual(
+      [before, meanwhile].toSorted(),
+    );
+  });
+
   it('is not written while all webhooks are disabled', async () => {
     await webhook({ enabled: false });
     const before = await count('events');

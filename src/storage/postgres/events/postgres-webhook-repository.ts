@@ -231,7 +231,7 @@ async function lockedWebhook(
  */
 export async function listen(trx: RecordsDatabase, { id, enabled }: Webhook): Promise<void> {
   const { last_event: end } = await lockedEnd(trx);
-  // Events from before it was disabled may be left to consider.
+  // Events from before it was disabled may be left to consider: it hears those from meanwhile as well then, rather than miss any.
   const from = sql<number>`CASE WHEN last_event < heard_until THEN last_event ELSE ${end} END`;
   await trx
     .updateTable('webhooks')
