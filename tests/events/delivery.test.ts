@@ -941,6 +941,7 @@ describe('a stop while much is left to do', () => {
       timed: new TimedEvents({
         ...{ store: timedStore, usageCompleteUntilMs: async () => undefined },
         makeId: idMaker('', clock, systemRandom),
+        mask: (text) => text,
       }),
       log: pino({ level: 'silent' }),
       monotonicMs: () => clock.monotonicMs(),

@@ -7,9 +7,11 @@ import { EVENT_TYPES } from '../../src/events/event-types.ts';
 import { cloudEventText, type OutboxEvent } from '../../src/events/outbox-event.ts';
 import { TimedEvents } from '../../src/events/timed/timed-events.ts';
 import type { StoredWebhook } from '../../src/events/webhook.ts';
+import { withoutSecrets } from '../../src/keys/secrets/secret-redactor.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { idMaker } from '../../src/platform/id-maker.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { createSecret } from '../../src/secrets/secret-format.ts';
 import { PostgresEventReader } from '../../src/storage/postgres/events/postgres-event-reader.ts';
 import { PostgresTimedEvents } from '../../src/storage/postgres/events/postgres-timed-events.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
@@ -97,7 +99,7 @@ function timedUntil(hour: number | undefined): TimedEvents {
   return new TimedEvents({
     store: new PostgresTimedEvents(store.records.db),
     usageCompleteUntilMs: async () => hour && hour * HOUR_MS,
-    makeId,
+    ...{ makeId, mask: withoutSecrets },
   });
 }
 
@@ -207,6 +209,14 @@ describe('the usage of an hour', () => {
     expect(cloudEvent.time).toBe('2026-01-31T23:00:00.000Z');
     const validate = new Ajv2020({ validateFormats: false }).compile(EVENT_TYPES['tollgate.usage.hour'].data);
     expect([validate(cloudEvent.data), validate.errors]).toEqual([true, null]);
+  });
+
+  it('has the externalId of its key as subject, also one that looks like a secret', async () => {
+    await hear('tollgate.usage.hour');
+    const externalId = `user_${'0123456789ab'.repeat(3)}`;
+    await use(await newKey({ externalId }), { [HOUR]: 2 });
+    await timedUntil(HOUR + 1).run();
+    expect((await newEvents('tollgate.usage.')).map(({ subject }) => subject)).toEqual([externalId]);
   });
 
   it('of a key that was deleted meanwhile has its externalId and its tags', async () => {
@@ -499,6 +509,26 @@ describe('a key that expires', () => {
       EVENT_TYPES['tollgate.key.expiring'].data,
     );
     for (const event of events) expect([validate(dataOf(event)), validate.errors]).toEqual([true, null]);
+  });
+
+  it('whose name, owner and tag hold a secret has it in none of its events', async () => {
+    await hear('*');
+    const secret = createSecret('tg', systemRandom);
+    const fields = { name: `paste ${secret}`, externalId: secret, tags: [secret] };
+    const keyId = await newKey({ ...fields, expiresAtMs: NOW_MS + DAY_MS - HOUR_MS });
+    await use(keyId, { [HOUR]: 2 });
+    await lastLook(2 * HOUR_MS);
+    await timedUntil(HOUR + 1).run();
+    const events = (await newEvents()).filter(({ subject }) => [keyId, secret].includes(subject));
+    expect(events.map(({ type }) => type).toSorted()).toEqual([
+      'tollgate.key.created',
+      'tollgate.key.expiring',
+      'tollgate.usage.hour',
+    ]);
+    const leaking = events.filter((event) => cloudEventText(event, '/tollgate').includes(secret));
+    expect(leaking.map(({ type }) => type)).toEqual([]);
+    const { data } = events.find(({ type }) => type === 'tollgate.key.expiring') ?? { data: '{}' };
+    expect(JSON.parse(data)).toMatchObject({ name: 'paste ***', externalId: '***', tags: ['***'] });
   });
 
   it('whose expiry is moved is announced again before the new one', async () => {

@@ -7,7 +7,7 @@ import { EventStreams } from '../../events/stream/event-streams.ts';
 import { ThresholdEvents } from '../../events/threshold-events.ts';
 import { TimedEvents } from '../../events/timed/timed-events.ts';
 import { WebhookService } from '../../events/webhook-service.ts';
-import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
+import { type SecretRedactor, withoutSecrets } from '../../keys/secrets/secret-redactor.ts';
 import { ThresholdWatch } from '../../limiter/threshold-watch.ts';
 import { idMaker } from '../../platform/id-maker.ts';
 import type { SecretVault } from '../../secrets/secret-vault.ts';
@@ -66,6 +66,7 @@ export function wireEvents(
     store: new PostgresTimedEvents(records.db),
     usageCompleteUntilMs: () => series.completeUntilMs(),
     makeId: idMaker('', clock, random),
+    mask: withoutSecrets,
   });
   const task = new DeliveryTask({ deliverer, timed, log, monotonicMs: () => clock.monotonicMs() });
   shutdown.add('deliveries to webhooks', CLOSE_DEADLINE_MS, () => task.stop());

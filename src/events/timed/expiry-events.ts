@@ -30,8 +30,15 @@ export const EXPIRY_NOTICES: readonly ExpiryNotice[] = [
   { name: 'expired', type: 'tollgate.key.expired', beforeMs: 0 },
 ];
 
-/** The event of a notice. Its id follows from the key, the notice and the expiry: an expiry that is moved has other events. */
-export function expiryEvent({ name: notice, type, beforeMs }: ExpiryNotice, key: ExpiringKey): OutboxEvent {
+/**
+ * The event of a notice. Its id follows from the key, the notice and the expiry: an expiry that is moved has other events. `mask` is applied
+ * to what people typed.
+ */
+export function expiryEvent(
+  { name: notice, type, beforeMs }: ExpiryNotice,
+  key: ExpiringKey,
+  mask: (text: string) => string,
+): OutboxEvent {
   const { keyId, name, externalId, tags, expiresAtMs } = key;
   return {
     id: `${keyId}_${notice}_${expiresAtMs}`,
@@ -39,6 +46,11 @@ export function expiryEvent({ name: notice, type, beforeMs }: ExpiryNotice, key:
     subject: keyId,
     atMs: expiresAtMs - beforeMs,
     tags,
-    data: JSON.stringify({ expiresAt: isoSeconds(expiresAtMs), name, externalId, tags }),
+    data: JSON.stringify({
+      expiresAt: isoSeconds(expiresAtMs),
+      name: mask(name),
+      externalId: externalId && mask(externalId),
+      tags: tags.map(mask),
+    }),
   };
 }

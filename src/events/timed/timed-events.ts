@@ -38,6 +38,8 @@ export interface TimedEventsOptions {
   /** Before this instant all usage is in Postgres, in milliseconds since 1970; undefined if that is not known. */
   readonly usageCompleteUntilMs: () => Promise<number | undefined>;
   readonly makeId: () => string;
+  /** Masks the secrets in a name, an external id or a tag, as the audit log does. */
+  readonly mask: (text: string) => string;
 }
 
 /** What a run left: perhaps more to make, nothing, or nothing because nothing is heard. */
@@ -78,9 +80,9 @@ export class TimedEvents {
   }
 
   async #passExpiries(left: { pages: number }): Promise<void> {
-    const { store } = this.#options;
+    const { store, mask } = this.#options;
     for (const notice of EXPIRY_NOTICES) {
-      const make = (keys: readonly ExpiringKey[]) => keys.map((key) => expiryEvent(notice, key));
+      const make = (keys: readonly ExpiringKey[]) => keys.map((key) => expiryEvent(notice, key, mask));
       while (this.#goesOn(left) && (await store.passExpiries(notice, make))) left.pages -= 1;
     }
   }

@@ -1,5 +1,6 @@
 import { OTHER_CUSTOMERS } from '../../limiter/customer-windows.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
+import { isWellFormedSecret } from '../../secrets/secret-format.ts';
 import { BATCHED_TYPE } from '../event-types.ts';
 import type { OutboxEvent } from '../outbox-event.ts';
 
@@ -54,7 +55,8 @@ export function usageHourEvent(usage: UnsentUsage, makeId: () => string): Outbox
   return {
     id: isLate ? `${id}_${makeId()}` : id,
     type: BATCHED_TYPE,
-    subject: externalId ?? keyId,
+    // Not masked by its form alone: a bill goes by it, and the id of a customer may look like a secret.
+    subject: externalId === null || isWellFormedSecret(externalId) ? keyId : externalId,
     atMs: hourMs,
     tags,
     data: JSON.stringify(data),

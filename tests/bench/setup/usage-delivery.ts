@@ -8,6 +8,7 @@ import { nameResolver } from '../../../src/events/delivery/resolve-name.ts';
 import { DeliverySender } from '../../../src/events/delivery/send-delivery.ts';
 import { TimedEvents } from '../../../src/events/timed/timed-events.ts';
 import { WebhookService } from '../../../src/events/webhook-service.ts';
+import { withoutSecrets } from '../../../src/keys/secrets/secret-redactor.ts';
 import { ROOT } from '../../../src/permissions/principal.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { idMaker } from '../../../src/platform/id-maker.ts';
@@ -54,6 +55,7 @@ export async function taskWithWebhook(
       store: new PostgresTimedEvents(db),
       usageCompleteUntilMs: async () => systemClock.nowMs() + HOUR_MS,
       makeId: idMaker('', systemClock, systemRandom),
+      mask: withoutSecrets,
     }),
     log,
     monotonicMs: () => systemClock.monotonicMs(),

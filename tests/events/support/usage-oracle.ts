@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import { TimedEvents } from '../../../src/events/timed/timed-events.ts';
+import { withoutSecrets } from '../../../src/keys/secrets/secret-redactor.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { idMaker } from '../../../src/platform/id-maker.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
@@ -24,6 +25,7 @@ export async function makeUsageEvents(db: RecordsDatabase): Promise<void> {
     store: new PostgresTimedEvents(db),
     usageCompleteUntilMs: async () => systemClock.nowMs() + 2 * HOUR_MS,
     makeId: idMaker('', systemClock, systemRandom),
+    mask: withoutSecrets,
   });
   while ((await timed.run()) === 'more');
 }
