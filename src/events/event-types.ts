@@ -90,7 +90,9 @@ export const EVENT_TYPES = {
   'tollgate.key.updated': keyChange('Fields of a key were changed.'),
   'tollgate.key.deleted': keyChange('A key was deleted.'),
   'tollgate.key.rotated': keyChange('A key was given another secret.'),
-  'tollgate.key.rotation_ended': keyChange('Only one of the two secrets of a key is valid any more.'),
+  'tollgate.key.rotation_ended': keyChange(
+    'A rotation was ended by a request: one of the two secrets of a key stays valid. A grace period that runs out makes no event.',
+  ),
   'tollgate.key.handed_over': keyChange('The secret of a key was shown to who opened its hand-over link.'),
   'tollgate.key.expiring': {
     subject: 'consumerApiKeyId',
