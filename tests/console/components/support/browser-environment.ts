@@ -12,9 +12,21 @@ function createDrawing(): object {
   return new Proxy({}, { get: (target, name) => Reflect.get(target, name) ?? nothing });
 }
 
-/** jsdom with what it lacks of a browser: Node's `fetch` and streams, and observers of a layout that does not exist. */
+/**
+ * jsdom with what it lacks of a browser: Node's `fetch` and streams, and observers of a layout that does not exist. The option `timeZone` sets
+ * the time zone of the browser; without it that of the machine applies.
+ */
 export default class BrowserEnvironment extends TestEnvironment {
+  readonly #timeZone: unknown;
+  readonly #timeZoneBefore = process.env.TZ;
+
+  constructor(...[config, context]: ConstructorParameters<typeof TestEnvironment>) {
+    super(config, context);
+    this.#timeZone = config.projectConfig.testEnvironmentOptions.timeZone;
+  }
+
   override async setup(): Promise<void> {
+    if (typeof this.#timeZone === 'string') process.env.TZ = this.#timeZone;
     await super.setup();
     Object.assign(this.global, {
       fetch,
@@ -31,5 +43,12 @@ export default class BrowserEnvironment extends TestEnvironment {
       matchMedia: () => Object.assign(new EventTarget(), { matches: false }),
     });
     Object.assign(this.global.HTMLCanvasElement.prototype, { getContext: createDrawing });
+  }
+
+  /** The next file may run in the same process. */
+  override async teardown(): Promise<void> {
+    await super.teardown();
+    if (this.#timeZoneBefore === undefined) delete process.env.TZ;
+    else process.env.TZ = this.#timeZoneBefore;
   }
 }

@@ -3,6 +3,7 @@ import { useSearchParams } from 'wouter';
 import { useConsumerAddress } from '../../../api/consumer-address.ts';
 import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
+import { sumOf } from '../../../api/outcome-counts.ts';
 import { jsonSeries, type UsageSeries } from '../../../api/read-usage-series.ts';
 import { Chart } from '../../../components/charts/chart.tsx';
 import type { ChartData } from '../../../components/charts/chart-data.ts';
@@ -13,11 +14,11 @@ import { Skeleton } from '../../../components/states/skeleton.tsx';
 import { CommandLines, firstRequestLines } from '../../../components/text/command-lines.tsx';
 import { timeZone } from '../../../format/exact-time.ts';
 import { now } from '../../../format/now.ts';
-import { counted, formatNumber } from '../../../format/numbers.ts';
+import { bucketsOf } from '../../usage/buckets.ts';
+import { outcomeSentence, outcomeSeries } from '../../usage/outcome-chart.ts';
 import styles from './key-page.module.css';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
+const DAY_MS = 24 * 3_600_000;
 const RANGES = [
   { value: '24h', label: 'Last 24 hours', ms: DAY_MS, interval: 'hour' },
   { value: '7d', label: 'Last 7 days', ms: 7 * DAY_MS, interval: 'hour' },
@@ -109,44 +110,14 @@ function SeriesChart({ series, range }: { readonly series: UsageSeries; readonly
 }
 
 function chartOf(series: UsageSeries, { label, interval }: Range): { data: ChartData; sentence: string } {
-  const rows = new Map(series.rows.map((row) => [Date.parse(row.start), row]));
-  const starts = interval === 'hour' ? hoursOf(series) : daysOf(series);
-  const counts = starts.map((start) => {
-    const { requests = 0, successful = 0, rateLimited = 0 } = rows.get(start) ?? {};
-    return { requests, successful, rateLimited, otherwise: requests - successful - rateLimited };
-  });
-  const sum = (of: (count: (typeof counts)[number]) => number) =>
-    counts.reduce((total, count) => total + of(count), 0);
-  const all = sum(({ requests }) => requests);
-  const sentence =
-    all === 0
-      ? `No requests in the ${label.toLowerCase()}.`
-      : `${counted(all, 'request')} in the ${label.toLowerCase()}: ${formatNumber(sum(({ rateLimited }) => rateLimited))} limited, ${formatNumber(sum(({ otherwise }) => otherwise))} failed.`;
+  const { starts, outcomes } = bucketsOf(series, interval);
   return {
-    sentence,
+    sentence: outcomeSentence(sumOf(outcomes), `in the ${label.toLowerCase()}`),
     data: {
       starts,
       completeUntil: Date.parse(series.completeUntil),
       labels: interval === 'hour' ? 'time' : 'date',
-      series: [
-        { name: 'Allowed', tone: 'allowed', values: counts.map(({ successful }) => successful) },
-        { name: 'Limited', tone: 'limited', values: counts.map(({ rateLimited }) => rateLimited) },
-        { name: 'Failed', tone: 'failed', values: counts.map(({ otherwise }) => otherwise) },
-      ],
+      series: outcomeSeries(outcomes),
     },
   };
-}
-
-function hoursOf({ from, to }: UsageSeries): readonly number[] {
-  const [first, end] = [Date.parse(from), Date.parse(to)];
-  return Array.from({ length: Math.round((end - first) / HOUR_MS) }, (_, hour) => first + hour * HOUR_MS);
-}
-
-/** The first instants of the days in the browser's time zone, which need not be 24 hours long. */
-function daysOf({ from, to }: UsageSeries): readonly number[] {
-  const starts: number[] = [];
-  const day = new Date(Date.parse(from));
-  day.setHours(0, 0, 0, 0);
-  for (; day.getTime() < Date.parse(to); day.setDate(day.getDate() + 1)) starts.push(day.getTime());
-  return starts;
 }
