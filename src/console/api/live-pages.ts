@@ -31,8 +31,8 @@ export interface LivePagesOptions<T, Row> extends LiveOptions {
 }
 
 /**
- * A list that grows page by page as the reader scrolls. It polls only while a single page is shown: otherwise each poll would read all
- * loaded pages again. Then the reader reads again with `refresh`.
+ * A list that grows page by page as the reader scrolls. It is read again by itself only while a single page is shown: otherwise each poll, and
+ * each return to the tab, would read all loaded pages again and move the rows. Then the reader reads again with `refresh`.
  */
 export function useLivePages<T, Row>(
   key: readonly unknown[],
@@ -48,10 +48,9 @@ export function useLivePages<T, Row>(
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.nextCursor,
     enabled: allowed && options.enabled !== false,
+    refetchOnWindowFocus: ({ state }) => !isLong(state.data),
     refetchInterval: ({ state }) =>
-      (state.data?.pages.length ?? 0) > 1
-        ? false
-        : pollAfter(state.error, pollBeside(isFollowed, options.pollMs ?? POLL_MS)),
+      isLong(state.data) ? false : pollAfter(state.error, pollBeside(isFollowed, options.pollMs ?? POLL_MS)),
     placeholderData: keepPreviousData,
   });
   return {
@@ -76,13 +75,18 @@ interface Pages {
   readonly pages: readonly unknown[];
 }
 
+/** Whether more than one page is loaded. */
+function isLong(data: Pages | undefined): boolean {
+  return data !== undefined && data.pages.length > 1;
+}
+
 /** Reads a list of one page again with each event that changes it. Of a longer list it keeps which first page is not the newest. */
 function useFollowedPages(key: readonly unknown[], follows: LiveOptions['follows']) {
   const queries = useQueryClient();
   const [oldPage, setOldPage] = useState<unknown>();
   const readAgain = () => {
-    const pages = queries.getQueryData<Pages>(key)?.pages ?? [];
-    if (pages.length > 1) return pages[0];
+    const data = queries.getQueryData<Pages>(key);
+    if (isLong(data)) return data?.pages[0];
     void queries.invalidateQueries({ queryKey: key, exact: true });
     return undefined;
   };
