@@ -7,6 +7,28 @@ import { DataTable } from '../../../src/console/components/layout/data-table.tsx
 import { ScriptedGateway, SignedIn } from './support/stage.tsx';
 
 const gateway = new ScriptedGateway();
+const { IntersectionObserver: unseen } = globalThis;
+
+/** Of a window that is taller than all rows. As a browser's, it reports once what it begins to observe, and then only what changes. */
+class SeenOnce {
+  readonly #report: IntersectionObserverCallback;
+  #isConnected = true;
+
+  constructor(report: IntersectionObserverCallback) {
+    this.#report = report;
+  }
+
+  observe(target: Element): void {
+    const entry = { target, isIntersecting: true } as unknown as IntersectionObserverEntry;
+    queueMicrotask(() => {
+      if (this.#isConnected) this.#report([entry], this as unknown as IntersectionObserver);
+    });
+  }
+
+  disconnect(): void {
+    this.#isConnected = false;
+  }
+}
 
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
@@ -16,6 +38,7 @@ beforeEach(() => {
 afterEach(() => {
   cleanup();
   jest.restoreAllMocks();
+  globalThis.IntersectionObserver = unseen;
 });
 
 interface ListProps {
@@ -61,29 +84,62 @@ function show(labels: readonly string[], onCall?: (label: string) => void) {
   );
 }
 
-/** The next response has one row, and says whether another page follows. */
-function page(name: string, nextCursor?: string): void {
-  gateway.reply(200, { apiKeys: [{ name }], ...(nextCursor !== undefined && { nextCursor }) });
+/** A page of one row; `nextCursor` where another one follows. */
+function page(name: string, nextCursor?: string) {
+  return { apiKeys: [{ name }], ...(nextCursor !== undefined && { nextCursor }) };
+}
+
+/** Of a list of three pages. */
+function pageAt(url: string) {
+  const cursor = new URL(url, gateway.url).searchParams.get('cursor');
+  if (cursor === null) return page('a', 'b');
+  return cursor === 'b' ? page('b', 'c') : page('c');
 }
 
 describe('a list of pages', () => {
   it('stays as it is when the tab comes into view, once more pages are loaded', async () => {
     const calls = jest.fn();
-    page('a', 'b');
+    gateway.reply(200, page('a', 'b'));
     show(['long', 'short'], calls);
     await waitFor(() => expect(screen.getAllByText('a')).toHaveLength(2));
-    page('b');
+    gateway.reply(200, page('b'));
     await userEvent.setup().click(screen.getByText('more long'));
     await screen.findByText('b');
     calls.mockClear();
     // The rows are old enough to be read again.
     const readAt = Date.now();
     jest.spyOn(Date, 'now').mockImplementation(() => readAt + 60_000);
-    page('new');
+    gateway.reply(200, page('new'));
     act(() => void document.dispatchEvent(new Event('visibilitychange', { bubbles: true })));
     // In the list of one page.
     await screen.findByText('new');
     expect(calls.mock.calls).toEqual([['short']]);
+    expect(screen.getByText('a')).toBeTruthy();
+  });
+
+  it('loads page after page while its end stays in sight', async () => {
+    globalThis.IntersectionObserver = SeenOnce as unknown as typeof IntersectionObserver;
+    gateway.respond(({ url }) => ({ status: 200, body: pageAt(url) }));
+    show(['keys']);
+    await screen.findByText('c');
+    expect(screen.queryByText('Loading more…')).toBeNull();
+  });
+
+  it.each([
+    ['the list is read again', 0],
+    ['the reader asks for it', 1],
+  ])('loads a page that has failed when %s', async (_, button) => {
+    globalThis.IntersectionObserver = SeenOnce as unknown as typeof IntersectionObserver;
+    const away = { status: 503, body: { error: 'Postgres does not respond.', code: 'store_unavailable' } };
+    gateway.respond(({ url }) => (url.endsWith('cursor=b') ? away : { status: 200, body: pageAt(url) }));
+    show(['keys']);
+    await screen.findByText(/The next page was not loaded/);
+    expect(screen.queryByText('Loading more…')).toBeNull();
+    gateway.respond(({ url }) => ({ status: 200, body: pageAt(url) }));
+    await userEvent
+      .setup()
+      .click(screen.getAllByRole('button', { name: 'Try again' })[button] as HTMLElement);
+    await screen.findByText('c');
     expect(screen.getByText('a')).toBeTruthy();
   });
 });

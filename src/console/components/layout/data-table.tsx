@@ -9,12 +9,13 @@ import { ArrowDown, ArrowUp, ChevronsUpDown } from 'lucide-react';
 import { type MouseEvent, type ReactNode, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Live } from '../../api/live.ts';
+import { Button } from '../forms/button.tsx';
 import { LiveState } from '../states/live-state.tsx';
 import { Skeleton } from '../states/skeleton.tsx';
 import { classes } from './classes.ts';
 import styles from './data-table.module.css';
 import { ScrollBox } from './scroll-box.tsx';
-import { Spacer, useEndReached, useVisibleRows } from './visible-rows.tsx';
+import { LoadingMore, Spacer, useVisibleRows } from './visible-rows.tsx';
 
 const SKELETON_ROWS = 8;
 
@@ -94,10 +95,9 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
 }
 
 function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: readonly Row[] }) {
-  const { label, columns, rowHref, onOpen, hasMore = false, loadMore, total } = props;
+  const { label, columns, rowHref, onOpen, hasMore = false, total } = props;
   const { sorted, sort, setSort } = useSortedRows(props);
   const { element, first, last } = useVisibleRows(sorted.length);
-  const end = useEndReached(hasMore ? loadMore : undefined);
   return (
     <>
       <table
@@ -128,13 +128,24 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
           <Spacer rows={sorted.length - 1 - last} columns={columns.length} />
         </tbody>
       </table>
-      {hasMore && (
-        <div ref={end} className={styles.more}>
-          Loading more…
-        </div>
-      )}
+      {hasMore && <More {...props} />}
     </>
   );
+}
+
+/** Loads the next page when the reader comes near it, or on request after a failure. */
+function More<Row>({ live: { status, dataAt }, loadMore }: DataTableProps<Row>) {
+  if (status === 'unavailable' || status === 'failed')
+    return (
+      <div className={styles.more}>
+        The next page was not loaded.{' '}
+        <Button small onClick={loadMore}>
+          Try again
+        </Button>
+      </div>
+    );
+  // A new element after each read: of one that stays in sight, a browser says so only once.
+  return <LoadingMore key={dataAt} onReached={loadMore} />;
 }
 
 /** The rows, sorted by the table unless the server sorts. */

@@ -36,16 +36,15 @@ export function Spacer({ rows, columns }: { readonly rows: number; readonly colu
   );
 }
 
-/** The ref for the element below the last row: calls `onEnd` when it is about to come into sight. */
-export function useEndReached(onEnd: (() => void) | undefined) {
+/** Stands below the last row, and calls `onReached` when it is about to come into sight: once, until it is rendered with another `key`. */
+export function LoadingMore({ onReached }: { readonly onReached: (() => void) | undefined }) {
   const element = useRef<HTMLDivElement>(null);
-  const latest = useRef(onEnd);
+  const latest = useRef(onReached);
   useEffect(() => {
-    latest.current = onEnd;
+    latest.current = onReached;
   });
-  const isWatched = onEnd !== undefined;
   useEffect(() => {
-    if (!isWatched || element.current === null) return;
+    if (element.current === null) return;
     const observer = new IntersectionObserver(
       (entries) => {
         if (entries.some(({ isIntersecting }) => isIntersecting)) latest.current?.();
@@ -54,6 +53,10 @@ export function useEndReached(onEnd: (() => void) | undefined) {
     );
     observer.observe(element.current);
     return () => observer.disconnect();
-  }, [isWatched]);
-  return element;
+  }, []);
+  return (
+    <div ref={element} className={styles.more}>
+      Loading more…
+    </div>
+  );
 }

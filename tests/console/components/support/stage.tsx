@@ -27,14 +27,15 @@ export interface ReceivedRequest {
 /** A management interface that says what a test wants, over a real socket. */
 export class ScriptedGateway {
   readonly requests: ReceivedRequest[] = [];
-  #reply: Reply = { status: 200, body: {} };
+  #respond: (request: ReceivedRequest) => Reply = () => ({ status: 200, body: {} });
   readonly #server: Server;
 
   constructor() {
     this.#server = createServer(async (req, res) => {
       const { method = '', url = '', headers: sent } = req;
-      this.requests.push({ method, url, headers: sent, body: await text(req).catch(() => '') });
-      const { status, body, headers } = this.#reply;
+      const request = { method, url, headers: sent, body: await text(req).catch(() => '') };
+      this.requests.push(request);
+      const { status, body, headers } = this.#respond(request);
       const always = { 'content-type': 'application/json', 'x-request-id': 'scripted' };
       res.writeHead(status, { ...always, ...headers }).end(JSON.stringify(body));
     });
@@ -47,7 +48,12 @@ export class ScriptedGateway {
 
   /** From now on. */
   reply(status: number, body: object, headers: Readonly<Record<string, string>> = {}): void {
-    this.#reply = { status, body, headers };
+    this.respond(() => ({ status, body, headers }));
+  }
+
+  /** To each request what `respond` says, from now on. */
+  respond(respond: (request: ReceivedRequest) => Reply): void {
+    this.#respond = respond;
   }
 
   get url(): string {
