@@ -42,6 +42,7 @@ export default class BrowserEnvironment extends TestEnvironment {
       scrollTo: () => undefined,
       matchMedia: () => Object.assign(new EventTarget(), { matches: false }),
     });
+    Object.assign(this.global.Element.prototype, { scrollIntoView: () => undefined });
     Object.assign(this.global.HTMLCanvasElement.prototype, { getContext: createDrawing });
   }
 

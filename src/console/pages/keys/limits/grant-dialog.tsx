@@ -59,8 +59,13 @@ export function GrantDialog({ keyId, counter, customerId: shown, onClose }: Limi
           value={requests}
           onText={setRequests}
         />
-        <CustomerField counter={counter} value={customerId} onChange={setCustomerId} />
-        <ReasonField value={reason} onChange={setReason} />
+        <CustomerField
+          counter={counter}
+          error={fieldMessage(grant.error, 'customerId')}
+          value={customerId}
+          onChange={setCustomerId}
+        />
+        <ReasonField error={fieldMessage(grant.error, 'reason')} value={reason} onChange={setReason} />
         <SubmitActions submit="Grant" isPending={grant.isPending} onCancel={onClose} />
       </form>
     </Dialog>

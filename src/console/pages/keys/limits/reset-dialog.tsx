@@ -1,6 +1,7 @@
 import { type FormEvent, useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
+import { fieldMessage } from '../../../api/fault-kind.ts';
 import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { ReasonField } from '../../../components/forms/reason-field.tsx';
 import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
@@ -49,8 +50,13 @@ export function ResetDialog({ keyId, counter, customerId: shown, onClose }: Rese
     >
       <form onSubmit={submit}>
         <FormFault error={reset.error} />
-        <CustomerField counter={counter} value={customerId} onChange={setCustomerId} />
-        <ReasonField value={reason} onChange={setReason} />
+        <CustomerField
+          counter={counter}
+          error={fieldMessage(reset.error, 'customerId')}
+          value={customerId}
+          onChange={setCustomerId}
+        />
+        <ReasonField error={fieldMessage(reset.error, 'reason')} value={reason} onChange={setReason} />
         <SubmitActions submit="Reset" isDanger isPending={reset.isPending} onCancel={onClose} />
       </form>
     </Dialog>
