@@ -34,3 +34,23 @@ export function fieldMessage(error: unknown, field: string): string | undefined 
   if (!(error instanceof ManagementFault)) return undefined;
   return error.fields.find((fault) => fault.field === field)?.message;
 }
+
+/** What is wrong with a field, or with an entry in it, as a sentence: "It must be …." or "Entry 2 must be ….". */
+export function fieldSentence(error: unknown, field: string): string | undefined {
+  if (!(error instanceof ManagementFault)) return undefined;
+  const fault = error.fields.find(
+    (each) =>
+      each.field === field || each.field.startsWith(`${field}[`) || each.field.startsWith(`${field}.`),
+  );
+  if (fault === undefined) return undefined;
+  // Some are whole sentences.
+  if (/^[A-Z]/.test(fault.message)) return fault.message;
+  const entry = fault.field === field ? 'It' : entryName(fault.field, field);
+  return `${entry} ${fault.message}.`;
+}
+
+/** "Entry 2" of `onlyTags[1]`, or "host" of `headers.host`. */
+function entryName(path: string, field: string): string {
+  const index = /^\[(\d+)\]/.exec(path.slice(field.length))?.[1];
+  return index === undefined ? path.slice(field.length + 1) : `Entry ${Number(index) + 1}`;
+}

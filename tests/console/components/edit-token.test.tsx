@@ -74,3 +74,19 @@ it('the form of a token starts from its present version each time it is opened',
   await user.click(screen.getByText('Open'));
   expect((await nameField()).value).toBe('Renamed');
 });
+
+it('the form of a token shows beside a list which of its entries is not valid', async () => {
+  await user.click(screen.getByText('Open'));
+  await user.type(await nameField(), '!');
+  gateway.reply(400, {
+    ...{ error: 'The request body is not valid.', code: 'invalid_body' },
+    errors: [
+      { field: 'onlyTags[0]', message: 'must be a tag' },
+      { field: 'allowedIps[1]', message: 'must be an address' },
+    ],
+  });
+  await user.click(screen.getByText('Save changes'));
+  await screen.findByText('Nothing was saved: see below.');
+  screen.getByText('Entry 1 must be a tag.');
+  screen.getByText('Entry 2 must be an address.');
+});

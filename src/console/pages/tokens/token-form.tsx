@@ -1,6 +1,6 @@
 import type { Scope } from '../../api/api-context.tsx';
 import { useScopes } from '../../api/api-context.tsx';
-import { fieldMessage } from '../../api/fault-kind.ts';
+import { fieldSentence } from '../../api/fault-kind.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { Checkbox, Field, Input, TextField } from '../../components/forms/field.tsx';
 import { dateText } from '../../format/date-text.ts';
@@ -26,10 +26,7 @@ interface TokenFormProps {
 /** The fields of a token. A token can grant only its own scopes: others are hidden. */
 export function TokenForm({ draft, onChange, error }: TokenFormProps) {
   const set = (change: Partial<TokenDraft>) => onChange({ ...draft, ...change });
-  const fault = (field: string) => {
-    const message = fieldMessage(error, field);
-    return message === undefined ? undefined : `It ${message}.`;
-  };
+  const fault = (field: string) => fieldSentence(error, field);
   return (
     <>
       <TextField

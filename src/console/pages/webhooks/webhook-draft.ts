@@ -1,5 +1,6 @@
 import type { components } from '../../../client/management-api.ts';
 import { ManagementFault } from '../../../client/management-fault.ts';
+import { fieldSentence } from '../../api/fault-kind.ts';
 import type { Webhook } from './shown-webhook.ts';
 
 type CreateBody = components['schemas']['CreateWebhookRequest'];
@@ -63,23 +64,9 @@ export function changesOf(webhook: Webhook, draft: WebhookDraft): Partial<Fields
 
 /** The gateway's message about a field, or about an entry in it. */
 export function messageFor(error: unknown, field: keyof Fields): string | undefined {
-  if (!(error instanceof ManagementFault)) return undefined;
-  if (error.code === 'webhook_url_not_allowed') return field === 'url' ? error.message : undefined;
-  const fault = error.fields.find(
-    (each) =>
-      each.field === field || each.field.startsWith(`${field}[`) || each.field.startsWith(`${field}.`),
-  );
-  if (fault === undefined) return undefined;
-  // Some are sentences of their own.
-  if (/^[A-Z]/.test(fault.message)) return fault.message;
-  const entry = fault.field === field ? 'It' : entryName(fault.field, field);
-  return `${entry} ${fault.message}.`;
-}
-
-/** "Entry 2" of `onlyTags[1]`, or the name of a header. */
-function entryName(path: string, field: string): string {
-  const index = /^\[(\d+)\]/.exec(path.slice(field.length))?.[1];
-  return index === undefined ? path.slice(field.length + 1) : `Entry ${Number(index) + 1}`;
+  if (error instanceof ManagementFault && error.code === 'webhook_url_not_allowed')
+    return field === 'url' ? error.message : undefined;
+  return fieldSentence(error, field);
 }
 
 /** A row without a name and a value was not meant. */
