@@ -133,23 +133,24 @@ function TokenForm({ session, isAlternative }: TokenFormProps) {
   );
 }
 
+/** A token that fits in a header (RFC 6750 2.1), as all of the gateway do: others would make `fetch` fail. */
+const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
+const UNKNOWN_TOKEN = 'The gateway does not know this token, or it has expired.';
+
 /** Signs in if the gateway accepts the token. */
 function useSignIn(session: SessionStore) {
   const [error, setError] = useState<string>();
   const [isPending, setPending] = useState(false);
   const signIn = async (token: string, remember: boolean) => {
     if (token === '') return setError('Enter a token.');
+    if (!TOKEN.test(token)) return setError(UNKNOWN_TOKEN);
     setPending(true);
     setError(undefined);
     try {
       await bodyOf(createGatewayClient(token, () => undefined).GET('/tollgate/whoami'));
       session.signIn(token, remember);
     } catch (fault) {
-      setError(
-        faultKind(fault) === 'unauthorized'
-          ? 'The gateway does not know this token, or it has expired.'
-          : faultSentence(fault),
-      );
+      setError(faultKind(fault) === 'unauthorized' ? UNKNOWN_TOKEN : faultSentence(fault));
       setPending(false);
     }
   };

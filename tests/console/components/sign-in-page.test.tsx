@@ -43,6 +43,14 @@ it('the sign-in page asks for a token alone where there is no identity provider'
   expect(stub.sent).toEqual([]);
 });
 
+it('the sign-in page does not know a token that fits in no header, such as one cut short', async () => {
+  show();
+  await userEvent.type(screen.getByLabelText('Token'), 'tga_…1234');
+  await userEvent.click(screen.getByRole('button', { name: 'Sign in' }));
+  const alert = await screen.findByText(/^The gateway does not /);
+  expect(alert.textContent).toBe('The gateway does not know this token, or it has expired.');
+});
+
 it('the sign-in page leads to the provider that the page names, and back to where one was', async () => {
   document.head.innerHTML = `<meta name="tollgate-sign-in" content="${HOST}" data-session="false">`;
   expect(readProviderSignIn()).toEqual({ host: HOST, hasSession: false });
