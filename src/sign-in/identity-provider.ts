@@ -5,7 +5,7 @@ import { boundedFetch } from './bounded-fetch.ts';
 import type { Claims } from './claims.ts';
 import { claimValues } from './claims.ts';
 import { ClientAuthentication } from './client-authentication.ts';
-import { providerFailure, userInfoFailure } from './provider-failure.ts';
+import { isWithoutDeviceGrant, providerFailure, userInfoFailure } from './provider-failure.ts';
 import type { ProviderTokens } from './sealed-session.ts';
 import { SignInFailure } from './sign-in-failure.ts';
 import { SigningKeys } from './signing-keys.ts';
@@ -149,12 +149,18 @@ export class IdentityProvider {
     return { ...identity, tokens: kept };
   }
 
-  /** Undefined if the provider does not offer it. */
+  /** Undefined if the provider does not offer it, or not to the gateway's client. */
   async startDevice(): Promise<DeviceAuthorization | undefined> {
     const { config } = await this.#discover();
     if (config.serverMetadata().device_authorization_endpoint === undefined) return undefined;
     const scope = this.#options.scopes;
-    const started = await this.#asClient(config, () => client.initiateDeviceAuthorization(config, { scope }));
+    const started = await this.#asClient(config, () =>
+      client.initiateDeviceAuthorization(config, { scope }).catch((error: unknown) => {
+        if (isWithoutDeviceGrant(error)) return undefined;
+        throw error;
+      }),
+    );
+    if (started === undefined) return undefined;
     return {
       deviceCode: started.device_code,
       userCode: started.user_code,

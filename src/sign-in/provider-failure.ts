@@ -26,6 +26,13 @@ const NOT_THE_PERSON: ReadonlySet<string> = new Set([
   'temporarily_unavailable',
   'slow_down',
 ]);
+/** Errors of the device authorization endpoint for a client without the device grant: providers differ in which of them they send. */
+const WITHOUT_DEVICE_GRANT: ReadonlySet<string> = new Set([
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_grant',
+  'invalid_request',
+]);
 /** Statuses with which the userinfo endpoint rejects an access token, or the person to whom it belongs. */
 const REJECTIONS: ReadonlySet<number> = new Set([400, 401, 403]);
 
@@ -64,6 +71,13 @@ export function userInfoFailure(error: unknown): SignInFailure {
   if (response instanceof Response && REJECTIONS.has(response.status))
     return rejected(`status ${response.status}`);
   return providerFailure(error);
+}
+
+/** Whether the device authorization endpoint says that the gateway's client may not use it. */
+export function isWithoutDeviceGrant(error: unknown): boolean {
+  return (
+    error instanceof ResponseBodyError && !isAwayWith(error.status) && WITHOUT_DEVICE_GRANT.has(error.error)
+  );
 }
 
 /** Whether a response with this status is about the provider, which is overloaded or failing, and not about the person. */

@@ -115,7 +115,7 @@ export class SignIn {
     }
   }
 
-  /** Undefined if the provider does not offer it. */
+  /** Undefined if the provider does not offer it, or not to the gateway's client. */
   beginDevice(context: AttemptContext): Promise<BegunDeviceAttempt | undefined> {
     return this.#observed(context, async () => {
       const started = await this.#call(context, () => this.#options.provider.startDevice());

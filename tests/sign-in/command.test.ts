@@ -55,7 +55,7 @@ async function login(
 describe('tollgate login --sso at a provider with device authorization', () => {
   let gateway: TestSignIn;
   beforeAll(async () => {
-    gateway = await startSignIn({ deviceFlow: true });
+    gateway = await startSignIn({ deviceFlow: 'for the client' });
   });
   afterAll(() => gateway.stop());
 
@@ -201,6 +201,17 @@ describe('tollgate login --sso at another provider', () => {
     const headers = { Cookie: `__Host-tollgate=${session.secret}`, 'Tollgate-Console': '1', Origin: origin };
     expect((await fetch(`${origin}/tollgate/whoami`, { headers })).status).toBe(401);
   });
+});
+
+it('tollgate login --sso opens a browser where the client may not use device authorization', async () => {
+  const gateway = await startSignIn({ deviceFlow: 'for other clients' });
+  try {
+    const { code, stderr } = await login(gateway.origin, (address) => new TestBrowser().open(address));
+    expect([code, stderr]).toEqual([0, expect.stringContaining('You are signed in as Alice Example until ')]);
+    expect(gateway.provider.requests).toContain('POST /device/auth');
+  } finally {
+    await gateway.stop();
+  }
 });
 
 it('tollgate login --sso says so where the gateway has no identity provider', async () => {

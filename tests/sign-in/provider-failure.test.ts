@@ -55,3 +55,24 @@ describe('At a renewal with a refresh token', () => {
     await expect(renew(withRefreshToken)).rejects.toMatchObject({ reason: 'provider_rejected' });
   });
 });
+
+describe('At the start of a sign-in on another device', () => {
+  const start = async (error: string, status = 400) => {
+    const metadata = { device_authorization_endpoint: `${provider.issuer}/device` };
+    await respond({ device: json({ error }, status) }, metadata);
+    return client().startDevice();
+  };
+
+  it.each(['unauthorized_client', 'unsupported_grant_type', 'invalid_grant', 'invalid_request'])(
+    'the error %s means that the client may not use device authorization',
+    async (error) => {
+      expect(await start(error)).toBeUndefined();
+    },
+  );
+
+  it('other errors are those of the provider', async () => {
+    await expect(start('invalid_scope')).rejects.toMatchObject({ reason: 'provider_rejected' });
+    await expect(start('temporarily_unavailable')).rejects.toMatchObject({ reason: 'provider_unavailable' });
+    await expect(start('invalid_request', 503)).rejects.toMatchObject({ reason: 'provider_unavailable' });
+  });
+});

@@ -22,7 +22,8 @@ export interface ProviderOptions {
   /** Claims come from the userinfo endpoint alone. */
   readonly claimsInUserInfo?: boolean;
   readonly withoutRefreshTokens?: boolean;
-  readonly deviceFlow?: boolean;
+  /** Whether there is device authorization, and whether the gateway's client may use it. */
+  readonly deviceFlow?: 'for the client' | 'for other clients';
   /** Addresses to which it sends browsers back. */
   readonly redirectUris: readonly string[];
 }
@@ -106,7 +107,8 @@ export class TestProvider {
 
   async #rebuild(): Promise<void> {
     const jwk = await exportJWK(this.#keys.privateKey);
-    const { claimsInUserInfo = false, withoutRefreshTokens = false, deviceFlow = false } = this.#options;
+    const { claimsInUserInfo = false, withoutRefreshTokens = false, deviceFlow } = this.#options;
+    const mayUseDevice = deviceFlow === 'for the client';
     this.#provider = quietly(
       () =>
         new Provider(this.issuer, {
@@ -116,7 +118,7 @@ export class TestProvider {
               client_id: CLIENT_ID,
               client_secret: CLIENT_SECRET,
               token_endpoint_auth_method: 'client_secret_post',
-              grant_types: ['authorization_code', 'refresh_token', ...(deviceFlow ? [DEVICE_GRANT] : [])],
+              grant_types: ['authorization_code', 'refresh_token', ...(mayUseDevice ? [DEVICE_GRANT] : [])],
               redirect_uris: [...this.#options.redirectUris],
               application_type: 'native',
               id_token_signed_response_alg: ALGORITHM,
@@ -133,7 +135,7 @@ export class TestProvider {
           scopes: ['openid', 'profile', 'email', 'groups'],
           features: {
             devInteractions: { enabled: false },
-            deviceFlow: { enabled: deviceFlow, ...DEVICE_PAGES },
+            deviceFlow: { enabled: deviceFlow !== undefined, ...DEVICE_PAGES },
           },
           pkce: { required: () => true },
           issueRefreshToken: async () => !withoutRefreshTokens,
