@@ -113,6 +113,21 @@ describe('tollgate login --sso at a provider with device authorization', () => {
     expect([code, stderr]).toEqual([3, `Your session has ended: run tollgate login ${origin} --sso\n`]);
   });
 
+  it('names the context whose session has ended, so that the next login is with that one', async () => {
+    const { origin, management } = gateway;
+    await login(origin, signInAs('alice'), '--name', 'production');
+    await login(origin, signInAs('alice'));
+    const kept = await tokenOf('default');
+    const ended = await tokenOf('production');
+    expect((await management.sendAs(ended, 'delete', '/tollgate/session/current')).status).toBe(200);
+    const { stderr } = await tollgate('whoami', '--context', 'production');
+    const [, options = ''] = /run tollgate login \S+ --sso(.*)\n/.exec(stderr) ?? [];
+    await login(origin, signInAs('alice'), ...options.split(' ').slice(1));
+    expect(await tokenOf('default')).toBe(kept);
+    for (const name of ['default', 'production'])
+      expect((await tollgate('whoami', '--context', name)).code).toBe(0);
+  });
+
   it('keeps nothing for a person to whom the map grants nothing', async () => {
     gateway.provider.people.set('nick', { name: 'Nick', groups: ['others'] });
     const { code, stderr } = await login(gateway.origin, signInAs('nick'));

@@ -12,28 +12,34 @@ export interface ConnectionOptions {
   readonly tokenFile?: string;
 }
 
+/** The gateway of a command, and the token for it. */
+export interface Connection extends Context {
+  /** The name of the context that the token is from; undefined for a token from elsewhere. */
+  readonly contextName: string | undefined;
+}
+
 /**
  * The gateway of a command. `--url` and `--token-file` take precedence over a context that is named, by `--context` or
  * `TOLLGATE_CONTEXT`; that over the other variables, and all over the current context. A context's token is sent only to that context's
  * address. The contexts are read only where one is named, or the rest lacks an address or a token.
  */
-export async function readConnection(options: ConnectionOptions, terminal: Terminal): Promise<Context> {
-  const { environment } = terminal;
+export async function readConnection(options: ConnectionOptions, terminal: Terminal): Promise<Connection> {
   const address = gatewayUrl(options, terminal);
   const isNamed = namedContext(options, terminal) !== undefined;
-  const token =
-    options.tokenFile !== undefined
-      ? await tokenOfFile(options.tokenFile, terminal)
-      : isNamed
-        ? (keptToken(address, options, terminal) ?? environment.TOLLGATE_TOKEN)
-        : environment.TOLLGATE_TOKEN || keptToken(address, options, terminal);
+  const given =
+    options.tokenFile === undefined
+      ? terminal.environment.TOLLGATE_TOKEN
+      : await tokenOfFile(options.tokenFile, terminal);
+  const isKept = options.tokenFile === undefined && (isNamed || !given);
+  const kept = isKept ? contextFor(address, options, terminal) : undefined;
+  const token = kept?.token ?? given;
   if (!token) {
     throw new CommandFault(
       'credentials',
       `There is no token for ${address}: set TOLLGATE_TOKEN, name a --token-file, or run tollgate login ${address}`,
     );
   }
-  return { url: address, token: checkedToken(token) };
+  return { url: address, token: checkedToken(token), contextName: kept?.contextName };
 }
 
 /** The address of the command's gateway. */
@@ -77,24 +83,25 @@ function checkedToken(token: string): string {
   throw new CommandFault('credentials', 'The token is empty, or has characters that no token has.');
 }
 
-/** The token of the chosen context, if that is for this address. */
-function keptToken(address: string, options: ConnectionOptions, terminal: Terminal): string | undefined {
+/** The chosen context, if that is for this address. */
+function contextFor(address: string, options: ConnectionOptions, terminal: Terminal): Connection | undefined {
   const context = chosenContext(options, terminal);
-  return context !== undefined && checkedUrl(context.url) === address ? context.token : undefined;
+  return context !== undefined && checkedUrl(context.url) === address ? context : undefined;
 }
 
-function chosenContext(options: ConnectionOptions, terminal: Terminal): Context | undefined {
+function chosenContext(options: ConnectionOptions, terminal: Terminal): Connection | undefined {
   const file = contextsFile(terminal);
   const { current, contexts } = readContexts(file);
   const named = namedContext(options, terminal);
   const name = named ?? current;
   const found = name === undefined ? undefined : contexts[name];
-  if (found === undefined && named !== undefined)
+  if (name !== undefined && found !== undefined) return { ...found, contextName: name };
+  if (named !== undefined)
     throw new CommandFault(
       'usage',
       `There is no context ${named}: tollgate context list shows those that are.`,
     );
-  return found;
+  return undefined;
 }
 
 function namedContext({ context }: ConnectionOptions, { environment }: Terminal): string | undefined {

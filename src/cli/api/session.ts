@@ -5,8 +5,7 @@ import { CommandFault } from '../command-fault.ts';
 import { wholeNumber } from '../option-values.ts';
 import { Output, type OutputOptions, writesData } from '../output/output.ts';
 import type { Terminal } from '../terminal.ts';
-import { type ConnectionOptions, readConnection } from './choose-gateway.ts';
-import type { Context } from './contexts-file.ts';
+import { type Connection, type ConnectionOptions, readConnection } from './choose-gateway.ts';
 
 /** The tools of a command that uses the management interface. */
 export interface Session {
@@ -74,14 +73,16 @@ export async function openSession(options: SessionOptions, terminal: Terminal): 
 
 /** Says how to go on where the session of a person has ended: its secret can't be used any more. */
 function endingWith(
-  { url, token }: Context,
+  { url, token, contextName = 'default' }: Connection,
   send: (request: Request) => Promise<Response>,
 ): (request: Request) => Promise<Response> {
   if (!token.startsWith('tgs_')) return send;
+  // Without the name the login would replace the context `default`, which may be of another gateway.
+  const name = contextName === 'default' ? '' : ` --name ${contextName}`;
   return async (request) => {
     const response = await send(request);
     if (response.status === 401)
-      throw new CommandFault('credentials', `Your session has ended: run tollgate login ${url} --sso`);
+      throw new CommandFault('credentials', `Your session has ended: run tollgate login ${url} --sso${name}`);
     return response;
   };
 }
