@@ -4,6 +4,7 @@
 
 import * as client from 'openid-client';
 import type { ChangeContext } from '../audit/change-context.ts';
+import { sitesOf } from '../platform/address-sites.ts';
 import type { Clock } from '../platform/clock.ts';
 import { ConcurrencyLimit } from '../platform/concurrency/concurrency-limit.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -161,9 +162,9 @@ export class SignIn {
     }
   }
 
-  /** Addresses take turns, so that none of them keeps the others out. */
+  /** Clients take turns, so that none of them keeps the others out: IPv4 addresses and IPv6 networks of 64 bits. */
   async #call<Result>({ address }: AttemptContext, work: () => Promise<Result>): Promise<Result> {
-    const call = this.#calls.resultOf(work, address);
+    const call = this.#calls.resultOf(work, sitesOf(address).site);
     if (call === undefined) throw new SignInFailure('provider_unavailable', 'too many attempts at a time');
     return call;
   }

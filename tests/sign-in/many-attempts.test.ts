@@ -12,7 +12,10 @@ const DEVICE: DeviceAuthorization = {
 };
 const unused = () => Promise.reject(new Error('not used'));
 
-it('One address with very many attempts to sign in keeps no other address out', async () => {
+it.each([
+  ['One address', () => '192.0.2.1'],
+  ['One IPv6 network of 64 bits', (index: number) => `2001:db8::${index.toString(16)}`],
+])('%s with very many attempts to sign in keeps no other address out', async (_what, addressAt) => {
   const asked: ((started: DeviceAuthorization) => void)[] = [];
   let isSlow = true;
   const startDevice = () =>
@@ -27,7 +30,7 @@ it('One address with very many attempts to sign in keeps no other address out', 
     log: pino({ level: 'silent' }),
   });
   const begin = (address: string) => signIn.beginDevice({ requestId: 'r', address });
-  const flood = Array.from({ length: 500 }, () => begin('192.0.2.1').catch(() => 'rejected'));
+  const flood = Array.from({ length: 500 }, (_, index) => begin(addressAt(index)).catch(() => 'rejected'));
   const other = begin('192.0.2.2');
   // The first eight are at the provider. When two of them are done, it is the turn of the other address.
   for (const finish of asked.splice(0, 2)) finish(DEVICE);

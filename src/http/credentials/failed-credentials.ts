@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { BlockList } from 'node:net';
 import { TollgateError } from '../../errors.ts';
+import { type AddressSites, sitesOf } from '../../platform/address-sites.ts';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { type AddressSites, sitesOf } from '../address-sites.ts';
 import { clientAddress } from '../client-address.ts';
 
 export interface FailedCredentialsOptions {

@@ -1,5 +1,6 @@
 import type { ChangeContext } from '../../audit/change-context.ts';
 import { KeyNotFound, TollgateError } from '../../errors.ts';
+import { sitesOf } from '../../platform/address-sites.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
 import type { Random } from '../../platform/random.ts';
@@ -52,7 +53,10 @@ export interface MadeHandover {
 
 /** How long the record of a link is kept after its expiry. Milliseconds. */
 const KEPT_MS = 30 * 24 * 3_600_000;
-/** Most look-ups at once: a flood of guesses must not take all connections to the store. A group is a client. */
+/**
+ * Most look-ups at once: a flood of guesses must not take all connections to the store. A group is an IPv4 address, or an IPv6 network of 64
+ * bits.
+ */
 export const HANDOVER_LOOK_UPS = { maxRunning: 4, maxWaiting: 1024, maxWaitingPerGroup: 64 };
 
 /** Makes links that hand a secret over to a consumer once, and hands it over. */
@@ -98,21 +102,21 @@ export class HandoverService {
     if (revoked.usedAtMs !== null) throw new HandoverGone('used', revoked.usedAtMs);
   }
 
-  /** What a link is, for its consumer; nothing is used up. `client` names the client; clients take turns. Throws `HandoverNotFound`. */
-  async show(token: string, client: string): Promise<FoundHandover> {
+  /** What a link is, for its consumer; nothing is used up. Clients take turns by their `address`. Throws `HandoverNotFound`. */
+  async show(token: string, address: string): Promise<FoundHandover> {
     const { repository, clock } = this.#options;
-    return this.#found(token, client, (digest) => repository.findByDigest(digest, clock.nowMs()));
+    return this.#found(token, address, (digest) => repository.findByDigest(digest, clock.nowMs()));
   }
 
   /** Hands the secret over; the link is dead from then on. Throws `HandoverNotFound` or `HandoverGone`. */
   async reveal(
     token: string,
-    client: string,
+    address: string,
     change: ChangeContext,
   ): Promise<{ readonly handover: Handover; readonly keyName: string; readonly secret: string }> {
     const { repository, vault } = this.#options;
     const open = (id: string, sealed: Buffer) => vault.open(handoverSeal(id), sealed);
-    const { handover, state, keyName, secret } = await this.#found(token, client, (digest) =>
+    const { handover, state, keyName, secret } = await this.#found(token, address, (digest) =>
       repository.use(digest, open, change),
     );
     if (secret === undefined || keyName === null) throw new HandoverGone(state, handover.usedAtMs);
@@ -155,11 +159,12 @@ export class HandoverService {
   /** A text that can't be a token causes no query. */
   async #found<Found>(
     token: string,
-    client: string,
+    address: string,
     find: (digest: Buffer) => Promise<Found | undefined>,
   ): Promise<Found> {
     if (!isHandoverToken(token)) throw new HandoverNotFound();
-    const lookUp = this.#options.lookUps.resultOf(() => find(handoverDigest(token)), client);
+    const { site } = sitesOf(address);
+    const lookUp = this.#options.lookUps.resultOf(() => find(handoverDigest(token)), site);
     if (lookUp === undefined)
       throw new TollgateError('overloaded', 'Too many links wait to be looked up. Try again shortly.');
     const found = await lookUp;

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { sitesOf } from '../../http/address-sites.ts';
 import { plainAddress } from '../../http/client-address.ts';
+import { sitesOf } from '../../platform/address-sites.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 
