@@ -107,6 +107,19 @@ export class SignIn {
     });
   }
 
+  /** Whether the ticket is of an attempt that has not ended, and the query is the response to another one. */
+  isOfOtherAttempt(
+    kind: SessionKind,
+    { ticket, query }: { readonly ticket: string | undefined; readonly query: string },
+  ): boolean {
+    try {
+      const opened = this.#open(kind, ticket);
+      return 'attempt' in opened && opened.attempt.state !== new URLSearchParams(query).get('state');
+    } catch {
+      return false;
+    }
+  }
+
   /** What `begin` was given as `returnTo`, also of an attempt that has failed; null if the ticket can't be used. */
   returnToOf(kind: SessionKind, ticket: string | undefined): string | null {
     try {

@@ -81,6 +81,24 @@ describe('Sign-in with an identity provider', () => {
     expect(response.headers.get('Cache-Control')).toBe('no-store');
   });
 
+  it('goes on in the tab that began last, also after the response to that of another tab', async () => {
+    const browser = new TestBrowser();
+    const [first, second] = [await callbackOf(browser), await callbackOf(browser)];
+    expect(reasonOf(await browser.request(first))).toBe('response_invalid');
+    const response = await browser.request(second);
+    expect([response.status, response.headers.get('Location')]).toEqual([303, '/tollgate/console']);
+    expect((await whoami(browser)).status).toBe(200);
+    expect(browser.cookiesOf(gateway.origin)).not.toContain('sign-in');
+  });
+
+  it('is over for an attempt that the provider rejects', async () => {
+    const browser = new TestBrowser();
+    const callback = new URL(await callbackOf(browser));
+    callback.searchParams.set('code', 'x');
+    expect(reasonOf(await browser.request(callback.href))).toBe('provider_rejected');
+    expect(browser.cookiesOf(gateway.origin)).not.toContain('sign-in');
+  });
+
   it('gives no session to a person to whom the map grants nothing', async () => {
     const browser = await gateway.signIn('nick');
     expect(browser.cookiesOf(gateway.origin)).not.toContain(COOKIE);

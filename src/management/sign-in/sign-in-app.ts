@@ -80,11 +80,12 @@ function finishInBrowser({ people, trustedProxies, clock }: SignInAppOptions): R
   const { signIn, sessions, publicOrigin } = people;
   return async (req, res) => {
     const context = contextOf(req, res, trustedProxies);
-    // Whatever comes of it, this attempt is over.
-    res.append('Set-Cookie', cookie(ATTEMPT_COOKIE, '', 0));
     const ticket = cookieIn(req.headers.cookie, ATTEMPT_COOKIE);
+    const query = new URL(req.originalUrl, publicOrigin).search;
+    // Whatever comes of it, this attempt is over; but the last one of another tab may go on.
+    if (!signIn.isOfOtherAttempt('browser', { ticket, query }))
+      res.append('Set-Cookie', cookie(ATTEMPT_COOKIE, '', 0));
     try {
-      const query = new URL(req.originalUrl, publicOrigin).search;
       const { session, secret, returnTo } = await signIn.finish('browser', { ticket, query }, context);
       const before = cookieIn(req.headers.cookie, SESSION_COOKIE);
       if (before !== undefined) await sessions.endOf(before, context);
