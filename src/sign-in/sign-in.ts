@@ -46,6 +46,8 @@ export interface BegunDeviceAttempt {
 
 /** How long a person may take at the provider. Milliseconds. */
 const ATTEMPT_MS = 600_000;
+/** The same on another device, where the provider says how long its code is valid: at most this. Seconds. */
+const MAX_DEVICE_S = 3600;
 /** Anyone may begin an attempt: a flood of them must not become a flood at the provider. */
 const PROVIDER_CALLS = { maxRunning: 8, maxWaiting: 256, maxWaitingPerGroup: 16 };
 
@@ -85,7 +87,7 @@ export class SignIn {
         redirectUri,
       };
       const url = await this.#options.provider.authorizationUrl(attempt);
-      return { url, ticket: this.#seal(kind, { attempt, returnTo }) };
+      return { url, ticket: this.#seal(kind, { attempt, returnTo }, ATTEMPT_MS) };
     });
   }
 
@@ -135,7 +137,9 @@ export class SignIn {
       const started = await this.#call(context, () => this.#options.provider.startDevice());
       if (started === undefined) return undefined;
       const { deviceCode, ...device } = started;
-      return { device, ticket: this.#seal('command', { deviceCode, returnTo: null }) };
+      const expiresInS = Math.min(device.expiresInS, MAX_DEVICE_S);
+      const ticket = this.#seal('command', { deviceCode, returnTo: null }, expiresInS * 1000);
+      return { device: { ...device, expiresInS }, ticket };
     });
   }
 
@@ -182,9 +186,9 @@ export class SignIn {
     return call;
   }
 
-  #seal(kind: SessionKind, content: Record<string, unknown>): string {
+  #seal(kind: SessionKind, content: Record<string, unknown>, validMs: number): string {
     const { vault, clock } = this.#options;
-    const ticket = JSON.stringify({ ...content, expiresAtMs: clock.nowMs() + ATTEMPT_MS });
+    const ticket = JSON.stringify({ ...content, expiresAtMs: clock.nowMs() + validMs });
     return vault.seal(contextOf(kind), ticket).toString('base64url');
   }
 

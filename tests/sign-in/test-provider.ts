@@ -151,7 +151,7 @@ export class TestProvider {
           },
           ttl: {
             AccessToken: 3600,
-            DeviceCode: 600,
+            DeviceCode: 900,
             Grant: 3600,
             IdToken: 3600,
             Interaction: 600,
