@@ -28,6 +28,18 @@ describe('The map from values of a claim to scopes', () => {
     expect(grantOf(map, ['other', 'writer'])).toEqual({ scopes: ['keys:write'], onlyTags: ['a', 'b'] });
   });
 
+  it('is read in the order of its text, also where names are numbers', () => {
+    const own = (tag: string) => `{"scopes": ["keys:read"], "onlyTags": ["${tag}"]}`;
+    const text = `{
+      "team-b": ${own('team:b')}, "1001": ${own('team:1001')}, "a\\"}:": ${own('team:quote')},
+      "7": ${own('team:seven')}, "team-b": ${own('team:last')}
+    }`;
+    const numbered = parseScopesMap(text);
+    expect([...numbered.keys()]).toEqual(['team-b', '1001', 'a"}:', '7']);
+    expect(grantOf(numbered, ['1001', 'team-b'])?.onlyTags).toEqual(['team:last']);
+    expect(grantOf(numbered, ['7', '1001'])?.onlyTags).toEqual(['team:1001']);
+  });
+
   it.each([
     '',
     '[]',
