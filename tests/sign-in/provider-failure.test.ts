@@ -42,6 +42,14 @@ describe('At a renewal with a refresh token', () => {
     },
   );
 
+  it.each(['invalid_client', 'unauthorized_client'])(
+    'the error %s is about the client of the gateway, and says nothing about the person',
+    async (error) => {
+      await respond({ token: json({ error }, 400) });
+      await expect(renew(withRefreshToken)).rejects.toMatchObject({ reason: 'provider_unavailable' });
+    },
+  );
+
   it('an error of the token endpoint rejects the person with status 400', async () => {
     await respond({ token: json({ error: 'invalid_grant' }, 400) });
     await expect(renew(withRefreshToken)).rejects.toMatchObject({ reason: 'provider_rejected' });
