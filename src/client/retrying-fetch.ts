@@ -20,6 +20,8 @@ const TIMEOUT_MS = 60_000;
 const TEMPORARY: readonly number[] = [429, 502, 503, 504];
 /** Those that come from in front of the gateway, which may have carried the request out. */
 const UNCERTAIN: readonly number[] = [502, 504];
+/** The code of a 503 of the gateway after which the change may have been made. */
+const UNCERTAIN_CODE = 'store_unavailable';
 /** Codes of connections that were never made, or whose TLS failed: the gateway has not received the request. */
 const NOT_SENT =
   /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EPROTO|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$|^ERR_SSL|CERT|SIGNATURE/;
@@ -35,8 +37,8 @@ type Outcome = Response | FailedAttempt;
  * `fetch` that retries where that is safe, after the wait of `Retry-After`, or a quarter of a second that doubles. A POST gets an
  * `Idempotency-Key` that is the same in every attempt, and resolves when its whole response has come: if the connection breaks before, it
  * is retried, and the gateway repeats its response. A DELETE, or a PUT or PATCH with a precondition, that may have been carried out is not
- * retried, because a second one would get 404 or 412: its connection broke, or a proxy says 502 or 504. If all attempts fail, rejects with
- * the last error of one that may have been carried out, if there is one.
+ * retried, because a second one would get 404 or 412: its connection broke, a proxy says 502 or 504, or the gateway says 503
+ * `store_unavailable`. If all attempts fail, rejects with the last error of one that may have been carried out, if there is one.
  */
 export function retryingFetch({
   retries = DEFAULT_RETRIES,
@@ -51,7 +53,7 @@ export function retryingFetch({
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await send(request, timeoutMs);
       if ('error' in outcome && (outcome.brokeOff || mayBeReceived(outcome.error))) lost = outcome;
-      const reason = reasonToRetry(request, outcome);
+      const reason = await reasonToRetry(request, outcome);
       const waitMs = retryAfterMs(outcome) ?? FIRST_WAIT_MS * 2 ** attempt;
       if (reason === undefined || attempt >= retries || waitMs > longestWaitMs)
         return resultOf(outcome, lost);
@@ -128,11 +130,11 @@ function codeOf(error: unknown): string | undefined {
   return cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
 }
 
-function reasonToRetry(request: Request, outcome: Outcome): string | undefined {
+async function reasonToRetry(request: Request, outcome: Outcome): Promise<string | undefined> {
   if (outcome instanceof Response) {
     // 409 with Retry-After: an earlier attempt of this request is still running.
     const { status, headers } = outcome;
-    if (failsIfRepeated(request) && UNCERTAIN.includes(status)) return undefined;
+    if (failsIfRepeated(request) && (await mayBeCarriedOut(outcome))) return undefined;
     const isTemporary = TEMPORARY.includes(status) || (status === 409 && headers.has('retry-after'));
     return isTemporary ? `the gateway responded with ${status}` : undefined;
   }
@@ -145,6 +147,17 @@ function reasonToRetry(request: Request, outcome: Outcome): string | undefined {
 function failsIfRepeated({ method, headers }: Request): boolean {
   if (method === 'PUT' || method === 'PATCH') return headers.has('If-Match') || headers.has('If-None-Match');
   return method === 'DELETE';
+}
+
+/** Whether this response leaves open that the request was carried out. Its body can still be read. */
+async function mayBeCarriedOut(response: Response): Promise<boolean> {
+  if (UNCERTAIN.includes(response.status)) return true;
+  if (response.status !== 503) return false;
+  const fault: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined);
+  return typeof fault === 'object' && fault !== null && 'code' in fault && fault.code === UNCERTAIN_CODE;
 }
 
 function retryAfterMs(outcome: Outcome): number | undefined {

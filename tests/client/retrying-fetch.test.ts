@@ -17,20 +17,30 @@ async function listen(respond: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The status of a request to a server that gives these statuses one after the other. */
+/** The last response to a request to a server that gives these statuses one after the other, all with this body. */
+async function responseAfter(
+  method: string,
+  statuses: readonly number[],
+  { headers = {}, body = '' }: { headers?: Record<string, string>; body?: string } = {},
+): Promise<Response> {
+  received = [];
+  const port = await listen((req, res) => {
+    res.statusCode = statuses[received.push(req) - 1] ?? 500;
+    res.end(body);
+  });
+  const send = retryingFetch({ retries: 2 });
+  return send(new Request(`http://127.0.0.1:${port}/`, { method, headers }));
+}
+
 async function statusAfter(
   method: string,
   statuses: readonly number[],
   headers: Record<string, string> = {},
 ): Promise<number> {
-  received = [];
-  const port = await listen((req, res) => {
-    res.statusCode = statuses[received.push(req) - 1] ?? 500;
-    res.end();
-  });
-  const send = retryingFetch({ retries: 2 });
-  return (await send(new Request(`http://127.0.0.1:${port}/`, { method, headers }))).status;
+  return (await responseAfter(method, statuses, { headers })).status;
 }
+
+const bodyWith = (code: string) => JSON.stringify({ error: 'Try again shortly.', code });
 
 describe('a request of the client', () => {
   it.each([502, 503, 504, 429])('that gets %i is sent again, a POST with the same key', async (status) => {
@@ -78,8 +88,28 @@ describe('a request of the client', () => {
     },
   );
 
+  it.each([...CONDITIONAL, ['DELETE', {}] as const])(
+    'to %s with %j that gets 503 store_unavailable is not sent again: it may be done',
+    async (method, headers) => {
+      const body = bodyWith('store_unavailable');
+      const response = await responseAfter(method, [503, 412], { headers, body });
+      expect([response.status, await response.text()]).toEqual([503, body]);
+      expect(received).toHaveLength(1);
+    },
+  );
+
+  it.each(CONDITIONAL)('to %s with %j that gets 503 overloaded is sent again', async (method, headers) => {
+    const { status } = await responseAfter(method, [503, 200], { headers, body: bodyWith('overloaded') });
+    expect(status).toBe(200);
+  });
+
   it('to change something without a condition that gets 504 is sent again', async () => {
     expect(await statusAfter('PATCH', [504, 200])).toBe(200);
+  });
+
+  it('to change something without a condition that gets 503 store_unavailable is sent again', async () => {
+    const { status } = await responseAfter('PATCH', [503, 200], { body: bodyWith('store_unavailable') });
+    expect(status).toBe(200);
   });
 
   it('to delete that the gateway itself puts off is sent again', async () => {
