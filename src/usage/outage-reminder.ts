@@ -30,7 +30,7 @@ export class OutageReminder {
   }
 
   /**
-   * Notes a round in which no store was unavailable. If the round moved nothing, it did not need the history: then the outage ends only
+   * Notes a round in which no store was unavailable or busy. If the round moved nothing, it did not need the history: then the outage ends only
    * after a minute without a failure, and lasted until its last failure.
    */
   noteRound(hasMoved: boolean): void {

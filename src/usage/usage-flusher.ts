@@ -115,12 +115,13 @@ export class UsageFlusher {
     this.#lagOfRoundMs = 0;
     const appliedBefore = this.#stats.batchesApplied;
     const shards = Array.from({ length: SHARDS }, (_, shard) => shard).values();
-    const round = { isStoreUnavailable: false, isDone: true };
+    const round = { isStoreUnavailable: false, isStoreBusy: false, isDone: true };
     const noteFailure = (error: unknown) => {
       this.#note(error);
       round.isDone = false;
       // Another transaction may hold the shard, or its keys: nothing that the other shards need.
-      round.isStoreUnavailable ||= error instanceof StoreUnavailable && !(error instanceof StoreBusy);
+      if (error instanceof StoreBusy) round.isStoreBusy = true;
+      else if (error instanceof StoreUnavailable) round.isStoreUnavailable = true;
     };
     const flushNext = async (shard: number) => {
       try {
@@ -143,7 +144,7 @@ export class UsageFlusher {
     this.#unavailableRounds = round.isStoreUnavailable ? this.#unavailableRounds + 1 : 0;
     this.#stats.lagMs = this.#lagOfRoundMs;
     const isDone = round.isDone && !signal.aborted;
-    if (!round.isStoreUnavailable && !signal.aborted)
+    if (!round.isStoreUnavailable && !round.isStoreBusy && !signal.aborted)
       this.#outage.noteRound(this.#stats.batchesApplied > appliedBefore);
     if (isDone) this.#stats.lastDoneAtMs = this.#options.clock.nowMs();
     return isDone;

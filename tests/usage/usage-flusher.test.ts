@@ -269,6 +269,37 @@ describe('the log of the flusher', () => {
     ]);
   });
 
+  it('says that usage is moved again once a shard that was held for rounds is moved', async () => {
+    const { live, history } = await setUp([]);
+    const messages: string[] = [];
+    const log = pino({}, { write: (line: string) => void messages.push(JSON.parse(line).msg) });
+    const flusher = new UsageFlusher({ live, history, clock: new ManualClock(0), log, intervalMs: 0 });
+    const busy = new StoreBusy('postgres', new Error('canceling statement'));
+    history.rejection = ({ shard }) => (shard === 7 ? busy : undefined);
+    const failed = 'usage could not be moved; it is kept and tried again';
+    for (let round = 1; round <= 3; round += 1) {
+      for (const keyId of named(1000)) await writeSlices(live, sliceOf(keyId, {}));
+      expect(await flusher.flush()).toBe(false);
+      expect(history.taken).toHaveLength(round * (SHARDS - 1));
+      expect(messages).toEqual([failed]);
+    }
+    history.rejection = () => undefined;
+    expect(await flusher.flush()).toBe(true);
+    expect(messages).toEqual([failed, 'usage is moved again']);
+  });
+
+  it('says that usage is moved again although a batch is still rejected', async () => {
+    const { live, history } = await setUp(named(1000));
+    const messages: string[] = [];
+    const log = pino({}, { write: (line: string) => void messages.push(JSON.parse(line).msg) });
+    const flusher = new UsageFlusher({ live, history, clock: new ManualClock(0), log, intervalMs: 0 });
+    history.rejection = () => new StoreUnavailable('postgres', new Error('unavailable'));
+    expect(await flusher.flush()).toBe(false);
+    history.rejection = ({ shard }) => (shard === 7 ? new Error('value out of range') : undefined);
+    expect(await flusher.flush()).toBe(false);
+    expect(messages).toContain('usage is moved again');
+  });
+
   describe('has no line that an outage is over', () => {
     /** A flusher over an outage that has lasted for two minutes, and what it logs from then on. */
     async function setUpOutage() {
