@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Cluster, Redis } from 'ioredis';
+import { CostSettler } from '../../src/limiter/cost-settler.ts';
 import { NotCounted } from '../../src/limiter/not-counted.ts';
 import { hashSlotOf } from '../../src/storage/redis/decisions/hash-slot.ts';
 import type { OpenRedis } from '../../src/storage/redis/open-redis.ts';
-import { versionKeyName } from '../../src/storage/redis/redis-key-names.ts';
+import { versionKeyName, windowKeyName } from '../../src/storage/redis/redis-key-names.ts';
 import { Admin } from '../support/admin.ts';
 import { burst, statusOf } from '../support/burst.ts';
 import { freePort } from '../support/free-port.ts';
@@ -142,6 +143,42 @@ describe('in a Redis Cluster of three primaries', () => {
     expect((await settle()).used).toEqual([21]);
     await cluster.moveSlot(slot, to);
     expect((await settle()).used).toEqual([41]);
+  });
+
+  it.each([
+    ['its version has not', { hasVersion: true }],
+    ['it has no version', { hasVersion: false }],
+  ])('a cost waits for the end of a move: its window has moved, %s', async (_when, { hasVersion }) => {
+    const replica = await startReplica();
+    const [keyId, limit] = [newKeyId(), quota(100, 'hour')];
+    const slot = hashSlotOf(keyId);
+    const from = await cluster.ownerOf(slot);
+    const to = cluster.primaries.find((primary) => primary !== from);
+    if (to === undefined) throw new Error('no other server');
+    const asked = subject(keyId, { quota: limit });
+    const decision = await decide(replica.limiter, asked);
+    if (decision.kind !== 'allowed') throw new Error(decision.kind);
+    const [window = ''] = decision.windows.map(({ limit: { windowName } }) =>
+      windowKeyName(keyId, windowName),
+    );
+    if (!hasVersion) await from.direct.del(versionKeyName(keyId));
+    await cluster.beginMove(slot, to);
+    await from.direct.call('MIGRATE', '127.0.0.1', to.server.port, '', 0, 30_000, 'KEYS', window);
+    const failures: unknown[] = [];
+    const settler = new CostSettler({
+      settle: (difference) =>
+        replica.counters.settle(difference).catch((error: unknown) => {
+          failures.push(error);
+          throw error;
+        }),
+    });
+    settler.settle(asked, decision, '21');
+    await until(() => failures.length > 0);
+    await cluster.moveSlot(slot, to);
+    await until(() => settler.counts.settled + settler.counts.failed > 0);
+    expect(settler.counts).toMatchObject({ settled: 1, failed: 0 });
+    const { counters } = await replica.counters.read({ keyId, limits: [limit], customerId: '' });
+    expect(counters).toMatchObject([{ used: 21 }]);
   });
 
   it('they are found by a replica that started before them', async () => {

@@ -6,6 +6,9 @@ const CONNECTION_LOST = /max retries per request/;
 const NOT_SENT = 'not sent: not connected';
 /** How a server of a cluster rejects a call for a slot that it lacks, or has only in part. */
 const REDIRECTION = /^(?:MOVED|ASK|TRYAGAIN) /;
+const ELSEWHERE = /^(?:MOVED|ASK) /;
+/** The client's message once the servers of a cluster have redirected a call too often, the last time with this reply. */
+const LAST_REPLY = /^Too many Cluster redirections\. Last error: ReplyError: /;
 
 /**
  * A copy of an error of the Redis client that is safe to keep: message, name and code. The client attaches the failed command with all
@@ -33,17 +36,26 @@ export async function settled<Reply>(reply: Promise<Reply>): Promise<Reply> {
   }
 }
 
-/** Whether a port's promise rejected without any effect: the command was not sent, or the server replied with an error. */
+/** Whether a port's promise rejected without any effect: the command was not sent, or the last server that got it replied with an error. */
 export function hadNoEffect(error: unknown): boolean {
   if (!(error instanceof StoreUnavailable && error.cause instanceof Error)) return false;
   const { name, message } = error.cause;
-  return name === 'ReplyError' || message === NOT_SENT;
+  return name === 'ReplyError' || message === NOT_SENT || LAST_REPLY.test(message);
 }
 
 /** Whether a server of a cluster has run nothing: the slot is at another one, or is being moved. Takes the client's error, or that of a port. */
 export function isRedirection(error: unknown): boolean {
+  return REDIRECTION.test(messageOf(error));
+}
+
+/** Whether a server of a cluster has run nothing because the slot is at another one, which may run it. Takes the same errors. */
+export function isElsewhere(error: unknown): boolean {
+  return ELSEWHERE.test(messageOf(error));
+}
+
+function messageOf(error: unknown): string {
   const cause = error instanceof StoreUnavailable ? error.cause : error;
-  return cause instanceof Error && REDIRECTION.test(cause.message);
+  return cause instanceof Error ? cause.message : '';
 }
 
 function safeMessage(message: string): string {

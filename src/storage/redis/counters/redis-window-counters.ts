@@ -20,7 +20,7 @@ import { hashSlotOf } from '../decisions/hash-slot.ts';
 import { addressOf } from '../decisions/server-routing.ts';
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
-import { hadNoEffect, isRedirection, redisUnavailable } from '../redis-failure.ts';
+import { hadNoEffect, isElsewhere, redisUnavailable } from '../redis-failure.ts';
 import {
   CHANGES_CHANNEL,
   customersKeyName,
@@ -152,18 +152,18 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
 
   /**
    * Sends a script that must run at most once. The client of a cluster sends a call again whose connection was lost, so the call goes to the
-   * key's server, and through the client only where that has run nothing because the slot moves. Rejects with `NotCounted` if it certainly
-   * did not run.
+   * key's server, and through the client only where the slot is at another one. Rejects with `NotCounted` if it did not run, also where each
+   * of two servers has some of the call's names while a slot moves.
    */
   async #sendOnce<Reply>(keyId: string, send: (redis: RedisConnection) => Promise<Reply>): Promise<Reply> {
     const server = serverOf(this.#redis, keyId);
     try {
       return await send(server).catch((error: unknown) => {
-        if (server === this.#redis || !isRedirection(error)) throw error;
+        if (server === this.#redis || !isElsewhere(error)) throw error;
         return send(this.#redis);
       });
     } catch (error) {
-      // Redis rejects such a script before its first write: read-only, out of memory.
+      // Redis rejects such a script before its first write: read-only, out of memory, a slot that is moved in part.
       throw hadNoEffect(error) ? new NotCounted(NOT_REACHED) : error;
     }
   }
