@@ -22,7 +22,9 @@ import { StopSignals } from './stop-signals.ts';
  */
 const COMPILED_DIRECTORY = join(import.meta.dirname, '../../node_modules/.cache/tollgate');
 
-const files = cluster.isWorker ? await filesOfPrimary() : new StartFiles();
+const { files, isConfigured } = cluster.isWorker
+  ? await filesOfPrimary()
+  : { files: new StartFiles(), isConfigured: false };
 const settings = settingsOrExit();
 const log = createLogger(settings.logLevel);
 enableCompileCache(COMPILED_DIRECTORY);
@@ -52,7 +54,8 @@ async function start(platform: Platform): Promise<{ stop(): Promise<boolean>; an
   if (cluster.isWorker) {
     const { startWorker } = await import('../app/workers/worker.ts');
     await collectGarbage();
-    return startWorker(settings, platform, files);
+    // A worker that takes the place of another one must not undo a configuration that was applied since.
+    return startWorker(isConfigured ? { ...settings, configFile: null } : settings, platform, files);
   }
   if (settings.workers > 1) {
     // Otherwise each worker would report the same fault, and be restarted. Workers get what is read here.

@@ -262,6 +262,36 @@ describe('a worker that takes the place of another one', () => {
   });
 });
 
+describe('a worker that takes the place of another one, with CONFIG_FILE', () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'tollgate-configuration-'));
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  it('leaves a newer configuration of the same owner in force', async () => {
+    const owner = 'workers';
+    const planOf = (limit: number) => ({ rateLimitId: 'configured', limit, period: 'hour' });
+    const configFile = join(directory, 'gateway.json');
+    await writeFile(configFile, JSON.stringify({ plans: [planOf(1)] }));
+    await startWorkers({ CONFIG_FILE: configFile, CONFIG_OWNER: owner });
+    try {
+      await untilShown(/^tollgate_ready (\d+)$/m, 2);
+      const admin = new Admin(gateway.url);
+      const newer = { config: { plans: [planOf(2)] }, owner };
+      expect(await admin.call('POST', '/tollgate/config/apply', newer)).toMatchObject({ status: 200 });
+      const [first = Number.NaN] = gateway.workerPids();
+      await untilLogged('a worker took the place of one that died', () => process.kill(first, 'SIGKILL'));
+      await untilShown(/^tollgate_ready (\d+)$/m, 2);
+      const { body } = await admin.call('GET', '/rate-limit/configured');
+      expect(body).toMatchObject({ limit: 2 });
+      expect(gateway.output().match(/CONFIG_FILE was applied/g)).toHaveLength(1);
+    } finally {
+      expect(await gateway.stop()).toBe(0);
+    }
+  });
+});
+
 describe('the delay of the event loop of two workers', () => {
   const LONGEST = /^tollgate_event_loop_delay_seconds\{statistic="max"\} ([\d.]+)$/m;
 

@@ -72,7 +72,7 @@ class WorkerGroup {
   readonly #settings: Settings;
   readonly #log: Platform['log'];
   readonly #clock: Platform['clock'];
-  readonly #files: FilesMessage;
+  readonly #files: StartFiles;
   /** By request number: takes the report, if the worker makes it in time. */
   readonly #waiting = new Map<number, (report: Report) => void>();
   readonly #listening = new WeakSet<Worker>();
@@ -82,6 +82,7 @@ class WorkerGroup {
   readonly #watchdog: Watchdog<Worker>;
   readonly #claims: Release[] = [];
   #requests = 0;
+  #hasBeenReady = false;
   #watch: NodeJS.Timeout | undefined;
   #isStopping = false;
 
@@ -89,7 +90,7 @@ class WorkerGroup {
     this.#settings = settings;
     this.#log = log;
     this.#clock = clock;
-    this.#files = { type: 'files', contents: files.contents() };
+    this.#files = files;
     const { metricsPerKey } = settings;
     this.#metrics = new WorkerMetrics(
       metricsPerKey === 0 ? undefined : new KeyMetrics(metricsPerKey, () => clock.monotonicMs()),
@@ -182,7 +183,7 @@ class WorkerGroup {
       if (!isWorkerMessage(message)) return;
       if (message.type === 'files-request') {
         // If this fails, the worker has ended, which its exit event says.
-        worker.send(this.#files, () => {});
+        worker.send(this.#filesMessage(), () => {});
       } else if (message.type === 'report') {
         this.#note(worker, message);
       } else {
@@ -215,6 +216,10 @@ class WorkerGroup {
     return listening.promise;
   }
 
+  #filesMessage(): FilesMessage {
+    return { type: 'files', contents: this.#files.contents(), isConfigured: this.#hasBeenReady };
+  }
+
   /** Starts a worker in place of one that died. If that fails, it tries again. */
   #replace(): void {
     setTimeout(() => {
@@ -234,6 +239,7 @@ class WorkerGroup {
     const { number, readiness, snapshot } = report;
     this.#watchdog.reset(worker);
     this.#readiness.set(worker, readiness);
+    this.#hasBeenReady ||= readiness.ready;
     this.#metrics.update(worker.id, snapshot);
     this.#waiting.get(number)?.(report);
   }

@@ -7,6 +7,8 @@ import type { Replica } from '../replica.ts';
 export interface FilesMessage {
   readonly type: 'files';
   readonly contents: FileContents;
+  /** Whether a worker of this gateway has been ready: then `CONFIG_FILE` was applied. */
+  readonly isConfigured: boolean;
 }
 
 /** A request from the primary process to a worker. The response carries the same number. */
@@ -28,14 +30,19 @@ export type WorkerMessage =
       readonly snapshot: WorkerSnapshot;
     };
 
+/** What a worker gets from the primary process. */
+export interface WorkerStart extends Pick<FilesMessage, 'isConfigured'> {
+  readonly files: StartFiles;
+}
+
 /** Resolves with the files of the primary process, which a worker requests. Without that process Node ends the worker. */
-export function filesOfPrimary(): Promise<StartFiles> {
+export function filesOfPrimary(): Promise<WorkerStart> {
   return new Promise((resolve) => {
     const take = (message: unknown): void => {
       // A request for a report may come first.
       if (!isFiles(message)) return;
       process.off('message', take);
-      resolve(new StartFiles(message.contents));
+      resolve({ files: new StartFiles(message.contents), isConfigured: message.isConfigured });
     };
     process.on('message', take);
     sendToPrimary({ type: 'files-request' });
