@@ -29,7 +29,7 @@ export function createBufferedLogger(): BufferedLogger {
   });
   return {
     lines: pino(loggerOptions('info'), destination),
-    // Not with its `flushSync`, which tries again without end once the reader of a pipe is gone.
+    // Not with its `flushSync`, which does not wait for a write that is under way.
     flush: () => new Promise((resolve) => destination.flush(() => resolve())),
   };
 }

@@ -4,6 +4,8 @@ import { type Logger, pino } from 'pino';
 export type { Logger };
 
 const STANDARD_OUTPUT = 1;
+/** The pause before a full pipe is written to again. Milliseconds. */
+const FULL_PIPE_MS = 10;
 
 /** From none to all. */
 export type LogLevel = 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
@@ -24,20 +26,39 @@ export function standardOutput(options: Parameters<typeof pino.destination>[0] &
     if (error.code === 'EIO') error.code = 'EPIPE';
     if (error.code !== 'EPIPE') throw error;
   });
-  const flushSync = output.flushSync.bind(output);
-  output.flushSync = () => {
-    // It tries to write again without end.
-    if (isWritable()) flushSync();
-  };
+  // pino calls it at the exit of the process. Its own tries again without end once the reader of a pipe is gone.
+  output.flushSync = () => writeAll(takeBuffered(output as unknown as Buffered));
   return output;
 }
 
-function isWritable(): boolean {
-  try {
-    writeSync(STANDARD_OUTPUT, '');
-    return true;
-  } catch {
-    return false;
+/** Private members of pino's stream, of version 4 of sonic-boom: a test fails if lines are no longer found there. */
+interface Buffered {
+  _bufs: string[];
+  /** What is being written, or could not be. */
+  _writingBuf: string | Buffer;
+  _writing: boolean;
+  _len: number;
+}
+
+function takeBuffered(output: Buffered): Buffer {
+  const unwritten = output._writing ? '' : output._writingBuf;
+  const taken = Buffer.concat([unwritten, ...output._bufs].map((text) => Buffer.from(text)));
+  output._bufs = [];
+  if (!output._writing) output._writingBuf = '';
+  output._len -= taken.length;
+  return taken;
+}
+
+/** Waits for a slow reader. Gives up at any other error. */
+function writeAll(text: Buffer): void {
+  let rest = text;
+  while (rest.length > 0) {
+    try {
+      rest = rest.subarray(writeSync(STANDARD_OUTPUT, rest));
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_MS);
+    }
   }
 }
 
