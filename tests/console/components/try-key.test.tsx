@@ -1,11 +1,13 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen } from '@testing-library/react';
+import { act, cleanup, render, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
+import { createManagementClient } from '../../../src/client/management-client.ts';
 import type { Scope } from '../../../src/console/api/api-context.tsx';
 import { TryKeyButton } from '../../../src/console/pages/keys/try/try-key-dialog.tsx';
 import { axeFaults } from './support/axe-faults.ts';
 import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { respondTo } from './support/stubbed-fetch.ts';
 
 const gateway = new ScriptedGateway();
 beforeAll(() => gateway.start());
@@ -74,6 +76,32 @@ it.each([
   if (retry !== null) expect(screen.getByText(retry)).toBeTruthy();
   // Without the scope for it, no link leads to the key.
   expect(screen.queryByRole('link')).toBeNull();
+});
+
+it.each([
+  [200, VERDICT],
+  [400, { error: 'The key is wrong.', code: 'validation_error' }],
+])('the response to a request that was edited meanwhile is dropped: %s', async (status, body) => {
+  const user = await show();
+  const release = Promise.withResolvers<void>();
+  const stub = respondTo(async () => {
+    await release.promise;
+    return { status, body };
+  });
+  try {
+    await user.click(screen.getByRole('button', { name: 'Try' }));
+    await user.type(screen.getByLabelText('Path'), 'other');
+    await act(async () => {
+      release.resolve();
+      // A later response takes the same steps, so that the one before it has been read as well.
+      await createManagementClient({ url: gateway.url, token: 'a token' }).GET('/rate-limit');
+    });
+    expect(screen.queryByRole('region', { name: 'Decision' })).toBeNull();
+    expect(screen.queryByRole('alert')).toBeNull();
+    expect(screen.getByRole('button', { name: 'Try' })).toBeTruthy();
+  } finally {
+    stub.restore();
+  }
 });
 
 it('a fault of a field is shown beside it when a key is tried', async () => {

@@ -1,5 +1,5 @@
 import { ShieldQuestionMark } from 'lucide-react';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useRef, useState } from 'react';
 import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi, useScopes } from '../../../api/api-context.tsx';
 import { faultSentence, fieldMessage } from '../../../api/fault-kind.ts';
@@ -126,20 +126,26 @@ function useVerdict() {
   const [verdict, setVerdict] = useState<Verdict>();
   const [error, setError] = useState<unknown>();
   const [isPending, setPending] = useState(false);
+  /** Differs for each request that is sent or typed: the response to an earlier one is dropped. */
+  const serial = useRef(0);
   const forget = () => {
+    serial.current += 1;
     setVerdict(undefined);
     setError(undefined);
+    setPending(false);
   };
   const decide = async (draft: Draft) => {
     if (isPending) return;
     forget();
     setPending(true);
+    const sent = serial.current;
     try {
-      setVerdict(await bodyOf(client.POST('/api-keys/verify', { body: bodyFor(draft) })));
+      const decided = await bodyOf(client.POST('/api-keys/verify', { body: bodyFor(draft) }));
+      if (sent === serial.current) setVerdict(decided);
     } catch (caught) {
-      setError(caught);
+      if (sent === serial.current) setError(caught);
     }
-    setPending(false);
+    if (sent === serial.current) setPending(false);
   };
   return { verdict, error, isPending, decide, forget };
 }
