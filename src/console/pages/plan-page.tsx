@@ -29,7 +29,7 @@ export function PlanPage({ params }: PlanPageProps) {
   const [search, setSearch] = useSearchParams();
   const { can } = useScopes();
   const plan = useLive(
-    ['plans', rateLimitId],
+    ['plan', rateLimitId],
     (client, signal) =>
       client.GET('/rate-limit/{rateLimitId}', { params: { path: { rateLimitId } }, signal }),
     { scope: 'plans:read' },

@@ -50,7 +50,7 @@ export function BoundKeys({ rateLimitId }: { readonly rateLimitId: string }) {
 
 function useBoundKeys(rateLimitId: string) {
   return useLivePages(
-    ['plans', rateLimitId, 'keys'],
+    ['plan', rateLimitId, 'keys'],
     (client, cursor, signal) =>
       client.GET('/consumer-api-key', {
         params: {

@@ -128,7 +128,7 @@ function ShadowKeys({ rateLimitId }: { readonly rateLimitId: string }) {
 /** The keys that shadow limits would have rejected most often. */
 function useHitKeys(rateLimitId: string) {
   const live = useLive(
-    ['plans', rateLimitId, 'shadow-keys'],
+    ['plan', rateLimitId, 'shadow-keys'],
     (client, signal) => {
       const to = now();
       const span = { from: instantText(to - DAY_MS), to: instantText(to) };

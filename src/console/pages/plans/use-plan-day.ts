@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 /** The requests under a plan in the last 24 hours, hour by hour. */
 export function usePlanDay(rateLimitId: string): Live<UsageSeries> {
   return useLive(
-    ['plans', rateLimitId, 'usage'],
+    ['plan', rateLimitId, 'usage'],
     (client, signal) => {
       const to = now();
       const query = {

@@ -36,6 +36,7 @@ export default class BrowserEnvironment extends TestEnvironment {
       AbortController,
       AbortSignal,
       ReadableStream,
+      TextDecoder,
       IntersectionObserver: Unseen,
       ResizeObserver: Unseen,
       PointerEvent: this.global.MouseEvent,
