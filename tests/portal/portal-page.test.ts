@@ -278,4 +278,35 @@ describe('the portal', () => {
     await page.getByLabel('API key', { exact: true }).waitFor();
     await lost.waitFor();
   });
+
+  it('shows a new secret whose response was lost, once the consumer tries again', async () => {
+    const { id, secret } = await makeKey('Patient app', { selfService: ['rotate'] });
+    const { page } = await open('light');
+    await signIn(page, secret);
+    await page.getByText('No requests in this time.').first().waitFor();
+    let lost = '';
+    await page.route(
+      '**/tollgate/self/rotate',
+      async (route) => {
+        lost = (await (await route.fetch()).json()).secret;
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    const rotate = page.getByRole('button', { name: 'Make a new secret' });
+    await page.getByRole('radio', { name: /^24 hours Both/ }).check();
+    await rotate.click();
+    await page.getByText('There was no response. Check your connection, then try again.').waitFor();
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { name: 'Refreshed app' });
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByRole('heading', { name: 'Refreshed app' }).waitFor();
+    // Another choice would be another rotation.
+    expect(await page.getByRole('radio', { name: /^7 days Both/ }).isDisabled()).toBe(true);
+    await rotate.click();
+    await page.getByText(/^The previous secret works until /).waitFor();
+    expect(lost).toMatch(/^tg_/);
+    expect(await page.locator('[data-secret]').textContent()).toBe(lost);
+    await page.getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByText(/^The key was given a new secret\. The previous one works until /).waitFor();
+  });
 });

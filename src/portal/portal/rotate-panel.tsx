@@ -3,7 +3,7 @@ import { SUGGESTED_GRACE_SECONDS } from '../../client/suggested-grace.ts';
 import { CopyButton } from '../shared/copy-button.tsx';
 import { instantInWords } from '../shared/instant-in-words.ts';
 import { WORDS } from '../words.ts';
-import type { OwnKey, SelfService } from './own-key.ts';
+import { type OwnKey, type SelfService, SelfServiceFault } from './own-key.ts';
 
 const { rotate: words } = WORDS.portal;
 
@@ -17,6 +17,7 @@ interface RotatePanelProps {
 /** A new secret for the key, where it allows that. */
 export function RotatePanel({ service, apiKey, onSecret }: RotatePanelProps) {
   const [made, setMade] = useState<{ readonly secret: string; readonly until: string | null }>();
+  const [isUnsettled, setUnsettled] = useState(false);
   const keep = () => {
     setMade(undefined);
     onSecret(false);
@@ -39,11 +40,13 @@ export function RotatePanel({ service, apiKey, onSecret }: RotatePanelProps) {
             {words.done}
           </button>
         </>
-      ) : apiKey.rotation !== null ? (
+      ) : apiKey.rotation !== null && !isUnsettled ? (
         <p>{words.during(instantInWords(apiKey.rotation.previousValidUntil))}</p>
       ) : (
         <RotateForm
           service={service}
+          isUnsettled={isUnsettled}
+          onUnsettled={setUnsettled}
           onMade={(secret, until) => {
             setMade({ secret, until });
             onSecret(true);
@@ -56,10 +59,13 @@ export function RotatePanel({ service, apiKey, onSecret }: RotatePanelProps) {
 
 interface RotateFormProps {
   readonly service: SelfService;
+  /** A rotation is under way, or its response was lost: only this form can bring its secret. */
+  readonly isUnsettled: boolean;
+  readonly onUnsettled: (isUnsettled: boolean) => void;
   readonly onMade: (secret: string, until: string | null) => void;
 }
 
-function RotateForm({ service, onMade }: RotateFormProps) {
+function RotateForm({ service, isUnsettled, onUnsettled, onMade }: RotateFormProps) {
   const [grace, setGrace] = useState<number>(SUGGESTED_GRACE_SECONDS);
   const [fault, setFault] = useState<string>();
   const [isBusy, setBusy] = useState(false);
@@ -69,19 +75,25 @@ function RotateForm({ service, onMade }: RotateFormProps) {
     if (isBusy) return;
     if (attempt.current.grace !== grace) attempt.current = { grace, id: randomId() };
     setBusy(true);
+    onUnsettled(true);
     setFault(undefined);
     try {
       const { secret = '', previousValidUntil } = await service.rotate(grace, attempt.current.id);
+      onUnsettled(false);
       onMade(secret, grace === 0 ? null : instantInWords(previousValidUntil));
     } catch (error) {
       setFault(String(error instanceof Error ? error.message : error));
+      if (error instanceof SelfServiceFault && error.isRejection) {
+        // After a lost response, only this rejection says that the earlier try was not performed: else its secret would come again.
+        if (!isUnsettled || error.code === 'rotation_in_progress') onUnsettled(false);
+      }
     }
     setBusy(false);
   };
   return (
     <>
       <p class="soft">{words.intro}</p>
-      <fieldset class="graces">
+      <fieldset class="graces" disabled={isUnsettled}>
         <legend>{words.legend}</legend>
         {words.graces.map(({ seconds, label, consequence }) => (
           <label key={seconds}>
