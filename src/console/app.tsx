@@ -3,7 +3,7 @@
 // Out: pages, and calls of the management interface with the token of the tab or the session of the browser.
 
 import { QueryClientProvider, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Suspense, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { Suspense, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { Route, Router, Switch, useLocation } from 'wouter';
 import { bodyOf } from '../client/management-client.ts';
 import { type Api, ApiContext } from './api/api-context.tsx';
@@ -34,6 +34,8 @@ interface AppProps {
 /** The whole console: the sign-in page, or the pages for who is signed in. */
 export function App({ session, providerHost }: AppProps) {
   const state = useSyncExternalStore(session.subscribe, session.current);
+  // The router begins to listen in an effect, which is later.
+  useLayoutEffect(() => session.guardPage(), [session]);
   return (
     <Router base={BASE}>
       {state.status === 'signed-in' ? (

@@ -32,6 +32,12 @@ async function reveal(token: string | undefined): Promise<{ readonly secret: str
   return (await response.json()) as { readonly secret: string };
 }
 
+/** Presses the browser's Back, and waits until the page has drawn what it makes of it. */
+const goBack = (page: Page) =>
+  page.evaluate(`new Promise((resolve) => {
+    addEventListener('popstate', () => requestAnimationFrame(() => requestAnimationFrame(() => resolve())), { once: true });
+    history.back();
+  })`);
 const dialogOf = (page: Page) => page.getByRole('dialog');
 const buttonOf = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
@@ -191,15 +197,18 @@ describe('the list of keys', () => {
 describe('a key', () => {
   it('is rotated with both secrets valid, until the previous one is ended', async () => {
     const { id, secret } = await makeKey({ name: 'To rotate' });
-    const { page, close } = await stage.open(`/keys/${id}`);
+    const { page, close } = await stage.open('/keys');
+    await page.getByRole('link', { name: 'To rotate' }).click();
     await buttonOf(page, 'Rotate').click();
     await dialogOf(page).getByText('No request used this key since').waitFor();
     await dialogOf(page).getByLabel('1 hour').check();
     await dialogOf(page).getByRole('button', { name: 'Rotate key' }).dblclick();
     await buttonOf(page, 'I have kept it').waitFor();
+    await goBack(page);
     const newSecret = (await dialogOf(page).locator('code').textContent()) ?? '';
     stage.keepSecret(newSecret);
     await buttonOf(page, 'I have kept it').click();
+    expect(page.url()).toMatch(new RegExp(`/keys/${id}$`));
     expect([await stage.use(secret, 1), await stage.use(newSecret, 1)]).toEqual([[200], [200]]);
     await buttonOf(page, 'End now').click();
     await dialogOf(page).getByRole('button', { name: 'End the previous secret' }).click();

@@ -26,8 +26,8 @@ export function useScopes(): { readonly can: (scope: Scope) => boolean } {
   return { can: (scope) => scopes.includes(scope) };
 }
 
-/** For what shows a secret that can't be shown again: neither the end of the session nor another sign-in takes it away. */
-export function useKeptSession(): void {
+/** While `isKept`, for what makes or shows a secret that can't be shown again: neither the end of the session, another sign-in nor Back takes it away. */
+export function useKeptSession(isKept: boolean): void {
   const { session } = useApi();
-  useEffect(() => session.keep(), [session]);
+  useEffect(() => (isKept ? session.keep() : undefined), [session, isKept]);
 }

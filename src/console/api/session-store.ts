@@ -36,8 +36,10 @@ export class SessionStore {
   readonly #listeners = new Set<() => void>();
   #serial = 0;
   #session: Session;
-  /** How many components show what can't be shown again. */
+  /** How many components make or show what can't be shown again. */
   #keepers = 0;
+  /** Where the first of them began. */
+  #keptHref = '';
   /** What happens to the sign-in once there is none of them. */
   #waiting: (() => void) | undefined;
 
@@ -66,17 +68,38 @@ export class SessionStore {
   }
 
   /**
-   * Makes the end or the replacement of the sign-in wait until the returned function is called, because the page shows a secret that can't be
-   * shown again. Signing out does not wait.
+   * Makes the end or the replacement of the sign-in wait until the returned function is called, because the page makes or shows a secret that
+   * can't be shown again. Signing out does not wait.
    */
   keep(): () => void {
+    if (!this.isKept) this.#keptHref = window.location.href;
     this.#keepers += 1;
     return () => {
       this.#keepers -= 1;
-      if (this.#keepers > 0) return;
+      if (this.isKept) return;
       const waiting = this.#waiting;
       this.#waiting = undefined;
       waiting?.();
+    };
+  }
+
+  /** Whether the page makes or shows a secret that can't be shown again. */
+  get isKept(): boolean {
+    return this.#keepers > 0;
+  }
+
+  /**
+   * Undoes the browser's Back while the page is kept, and lets the browser ask before it leaves the page. To be called before the router
+   * listens: Chromium calls listeners of the window in their order, and the router must not see that the address was another one.
+   */
+  guardPage(): () => void {
+    const stay = () => this.isKept && window.history.pushState(null, '', this.#keptHref);
+    const ask = (event: BeforeUnloadEvent) => this.isKept && event.preventDefault();
+    window.addEventListener('popstate', stay);
+    window.addEventListener('beforeunload', ask);
+    return () => {
+      window.removeEventListener('popstate', stay);
+      window.removeEventListener('beforeunload', ask);
     };
   }
 
@@ -109,8 +132,8 @@ export class SessionStore {
 
   #unlessKept(serial: number, change: () => void): void {
     if (!this.#isCurrent(serial)) return;
-    if (this.#keepers === 0) change();
-    else this.#waiting = () => this.#isCurrent(serial) && change();
+    if (this.isKept) this.#waiting = () => this.#isCurrent(serial) && change();
+    else change();
   }
 
   #isCurrent(serial: number): boolean {

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
+import { useApi } from '../api/api-context.tsx';
 import { NAVIGATION } from '../routes.tsx';
 
 const SEQUENCE_MS = 1000;
@@ -26,10 +27,12 @@ export function useSingleKeys(): readonly [isOn: boolean, switchTo: (isOn: boole
 
 /**
  * `Ctrl K`: the palette; `/`: the search field of the page, or else the palette; `?`: help; `g` and a letter: a page.
- * Without `hasSingleKeys` there is only the first. Single keys do nothing while the person types or a dialog is open.
+ * Without `hasSingleKeys` there is only the first. Single keys do nothing while the person types or a dialog is open,
+ * and no key does while a secret is made or shown that can't be shown again.
  */
 export function useShortcuts({ openPalette, openHelp, hasSingleKeys }: ShortcutActions): void {
   const [, navigate] = useLocation();
+  const { session } = useApi();
   const lastG = useRef(Number.NEGATIVE_INFINITY);
   useEffect(() => {
     const goTo = (letter: string) => {
@@ -51,9 +54,12 @@ export function useShortcuts({ openPalette, openHelp, hasSingleKeys }: ShortcutA
         focusSearch(openPalette);
       }
     };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
-  }, [navigate, openPalette, openHelp, hasSingleKeys]);
+    const onKeyUnlessKept = (event: KeyboardEvent) => {
+      if (!session.isKept) onKey(event);
+    };
+    document.addEventListener('keydown', onKeyUnlessKept);
+    return () => document.removeEventListener('keydown', onKeyUnlessKept);
+  }, [navigate, session, openPalette, openHelp, hasSingleKeys]);
 }
 
 function isPaletteKey({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {

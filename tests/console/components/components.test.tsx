@@ -14,14 +14,14 @@ import { RelativeTime } from '../../../src/console/components/text/relative-time
 import { StatusBadge } from '../../../src/console/components/text/status-badge.tsx';
 import { timeZone } from '../../../src/console/format/exact-time.ts';
 import { axeFaults } from './support/axe-faults.ts';
-import './support/patience.ts';
+import { SignedIn } from './support/stage.tsx';
 
 afterEach(cleanup);
 
 function Opener() {
   const [open, setOpen] = useState(false);
   return (
-    <>
+    <SignedIn url="http://127.0.0.1:1" scopes={[]}>
       <Button onClick={() => setOpen(true)}>Rotate</Button>
       <Dialog
         open={open}
@@ -31,7 +31,7 @@ function Opener() {
       >
         <Button>Go on</Button>
       </Dialog>
-    </>
+    </SignedIn>
   );
 }
 
@@ -75,9 +75,11 @@ describe('components of the console', () => {
   it('keep a dialog open that shows something only once', async () => {
     let closed = 0;
     render(
-      <Dialog open onClose={() => closed++} title="The secret" dismissible={false}>
-        <Button>I have copied it</Button>
-      </Dialog>,
+      <SignedIn url="http://127.0.0.1:1" scopes={[]}>
+        <Dialog open onClose={() => closed++} title="The secret" dismissible={false}>
+          <Button>I have copied it</Button>
+        </Dialog>
+      </SignedIn>,
     );
     await userEvent.setup().keyboard('{Escape}');
     expect(closed).toBe(0);

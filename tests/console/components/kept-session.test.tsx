@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { act, cleanup, render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { App } from '../../../src/console/app.tsx';
@@ -19,6 +19,8 @@ const ENDED = { status: 401, body: { error: 'This is no valid session.', code: '
 let stub: ReturnType<typeof respondTo>;
 /** Whose session the browser has. */
 let person: typeof ALICE | undefined;
+/** The response to the creation of a token, which is performed before it. */
+let created: PromiseWithResolvers<void>;
 /** Whose requests the gateway has responded to, as ids of sessions. */
 let seen: string[];
 
@@ -27,15 +29,19 @@ beforeEach(async () => {
   localStorage.clear();
   person = ALICE;
   seen = [];
-  stub = respondTo(({ url, method }) => {
+  created = Promise.withResolvers();
+  stub = respondTo(async ({ url, method }) => {
     seen.push(person?.sessionId ?? 'none');
     if (person === undefined) return ENDED;
-    if (method === 'POST')
+    if (method === 'POST') {
+      await created.promise;
       return { status: 201, body: { adminTokenId: 'adm_1', name: 'Deployment', secret: SECRET } };
+    }
     if (url.endsWith('/whoami')) return { status: 200, body: person };
     return { status: 200, body: { adminTokens: [], sessions: [], nextCursor: null } };
   });
-  window.history.replaceState(null, '', '/tollgate/console/tokens?create');
+  window.history.replaceState(null, '', '/tollgate/console/nowhere');
+  window.history.pushState(null, '', '/tollgate/console/tokens?create');
   const session = new SessionStore(sessionStorage, { hasSession: true });
   render(<App session={session} providerHost="login.example.com" />);
   await userEvent.type(await screen.findByLabelText('Name'), 'Deployment');
@@ -45,7 +51,12 @@ afterEach(() => {
   stub.restore();
 });
 
+const beginToken = async () => {
+  await userEvent.click(screen.getByRole('button', { name: 'Create token' }));
+  await screen.findByRole('button', { name: 'Creating…' });
+};
 const createToken = async () => {
+  created.resolve();
   await userEvent.click(screen.getByRole('button', { name: 'Create token' }));
   await screen.findByText(SECRET);
 };
@@ -57,6 +68,16 @@ const askedOften = (sessionId: string) =>
     lookAgain();
     expect(seen.filter((each) => each === sessionId).length).toBeGreaterThan(4);
   });
+/** Resolves after the page has learned of it. */
+const goBack = () =>
+  act(async () => {
+    const { promise, resolve } = Promise.withResolvers<Event>();
+    window.addEventListener('popstate', resolve, { once: true });
+    window.history.back();
+    await promise;
+  });
+/** Whether the browser asks before it leaves the page. */
+const asksBeforeLeaving = () => !window.dispatchEvent(new Event('beforeunload', { cancelable: true }));
 const keep = () => userEvent.click(screen.getByRole('button', { name: 'I have kept it' }));
 
 it('a secret that is shown once outlasts the session, which ends when the secret is kept', async () => {
@@ -102,4 +123,39 @@ it('a form stays when the same person signs in again, who may do what the new se
   // The session before has ended, and this one has not.
   await keep();
   await screen.findByText('Alice Example');
+});
+
+it('a session that ends while a secret is made does not take it away', async () => {
+  await beginToken();
+  person = undefined;
+  await askedOften('none');
+  created.resolve();
+  await screen.findByText(SECRET);
+  await keep();
+  await screen.findByText(/Your session has ended/);
+});
+
+it('Back takes no secret away that is made or shown once', async () => {
+  await beginToken();
+  await goBack();
+  created.resolve();
+  await screen.findByText(SECRET);
+  await goBack();
+  screen.getByText(SECRET);
+  await keep();
+  await waitFor(() => expect(screen.queryByText(SECRET)).toBeNull());
+  expect(window.location.href).toMatch(/\/tollgate\/console\/tokens$/);
+  await goBack();
+  await screen.findByText('There is no such page');
+});
+
+it('the browser asks before it leaves a page that makes or shows a secret once', async () => {
+  expect(asksBeforeLeaving()).toBe(false);
+  await beginToken();
+  expect(asksBeforeLeaving()).toBe(true);
+  created.resolve();
+  await screen.findByText(SECRET);
+  expect(asksBeforeLeaving()).toBe(true);
+  await keep();
+  await waitFor(() => expect(asksBeforeLeaving()).toBe(false));
 });

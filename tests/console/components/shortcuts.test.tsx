@@ -1,8 +1,10 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
+import { type ReactNode, useState } from 'react';
 import { Router } from 'wouter';
+import { Dialog } from '../../../src/console/components/layout/dialog.tsx';
 import { Shell } from '../../../src/console/shell/shell.tsx';
 import { axeFaults } from './support/axe-faults.ts';
 import { SignedIn } from './support/stage.tsx';
@@ -15,11 +17,11 @@ beforeEach(() => {
 });
 afterEach(cleanup);
 
-function show(): void {
+function show(page: ReactNode = 'A page'): void {
   render(
     <SignedIn url="http://127.0.0.1:1" scopes={['keys:read']}>
       <Router base="/tollgate/console">
-        <Shell>A page</Shell>
+        <Shell>{page}</Shell>
       </Router>
     </SignedIn>,
   );
@@ -63,4 +65,35 @@ it('all shortcuts but Ctrl K can be switched off for this browser, and on again'
   await closeDialog();
   await user.keyboard('?');
   await screen.findByRole('dialog', HELP);
+});
+
+function SecretMaker() {
+  const [isShown, setShown] = useState(false);
+  return (
+    <>
+      <button type="button" onClick={() => setShown(true)}>
+        Make a secret
+      </button>
+      {isShown && (
+        <Dialog open title="The secret" dismissible={false} onClose={() => setShown(false)}>
+          tga_shown_once
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+it('no shortcut leads away from a secret that is shown once', async () => {
+  show(<SecretMaker />);
+  // From now on the palette opens at once.
+  await user.keyboard('{Control>}k{/Control}');
+  await screen.findByRole('dialog', { name: 'Go to' });
+  await closeDialog();
+  await user.click(screen.getByRole('button', { name: 'Make a secret' }));
+  await user.keyboard('{Control>}k{/Control}');
+  expect(screen.queryByRole('dialog', { name: 'Go to', hidden: true })).toBeNull();
+  fireEvent.keyDown(document.body, { key: 'g' });
+  fireEvent.keyDown(document.body, { key: 'k' });
+  expect(window.location.pathname).toBe('/tollgate/console/nowhere');
+  screen.getByText('tga_shown_once');
 });

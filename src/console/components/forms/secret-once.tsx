@@ -1,5 +1,4 @@
 import { Download } from 'lucide-react';
-import { useKeptSession } from '../../api/api-context.tsx';
 import { saveFile } from '../../api/save-file.ts';
 import { DialogActions } from '../layout/dialog.tsx';
 import { Notice } from '../states/notice.tsx';
@@ -16,9 +15,8 @@ interface SecretOnceProps {
   readonly onDone: () => void;
 }
 
-/** Shows a new secret, to be copied or downloaded. The secret is in no cache: closing removes it from the page, and the end of the session does not. */
+/** Shows a new secret, to be copied or downloaded. The secret is in no cache: closing removes it from the page. */
 export function SecretOnce({ secret, notice, file, onDone }: SecretOnceProps) {
-  useKeptSession();
   return (
     <>
       <Notice tone="limited">{notice}</Notice>

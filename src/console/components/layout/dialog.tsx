@@ -1,6 +1,7 @@
 import { Dialog as BaseDialog } from '@base-ui/react/dialog';
 import { X } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
+import { useKeptSession } from '../../api/api-context.tsx';
 import { Button } from '../forms/button.tsx';
 import { classes } from './classes.ts';
 import styles from './dialog.module.css';
@@ -12,7 +13,7 @@ interface DialogProps {
   /** What the dialog is about, or what will happen. It is read out when the dialog opens. */
   readonly description?: ReactNode;
   readonly wide?: boolean;
-  /** False: neither Escape nor a click outside closes the dialog, because its content is shown only once. */
+  /** False: neither Escape, a click outside nor Back closes the dialog, because it makes or shows what is shown only once. */
   readonly dismissible?: boolean;
   readonly children: ReactNode;
 }
@@ -21,6 +22,7 @@ interface DialogProps {
 export function Dialog(props: DialogProps) {
   const { open, onClose, title, description, wide = false, dismissible = true, children } = props;
   useFocusGivenBack();
+  useKeptSession(open && !dismissible);
   return (
     <BaseDialog.Root
       open={open}
@@ -80,6 +82,8 @@ interface SubmitActionsProps {
   readonly pending?: string;
   readonly isPending: boolean;
   readonly isDanger?: boolean;
+  /** The form can't be left while it is being sent: the response has a secret that is shown only once. */
+  readonly makesSecret?: boolean;
   readonly cancel?: string;
   readonly onCancel: () => void;
 }
@@ -87,9 +91,12 @@ interface SubmitActionsProps {
 /** The buttons of a form in a dialog: leave it, or submit it. */
 export function SubmitActions(props: SubmitActionsProps) {
   const { submit, pending = submit, isPending, isDanger = false, cancel = 'Cancel', onCancel } = props;
+  const { makesSecret = false } = props;
   return (
     <DialogActions>
-      <Button onClick={onCancel}>{cancel}</Button>
+      <Button onClick={onCancel} disabled={makesSecret && isPending}>
+        {cancel}
+      </Button>
       <Button look={isDanger ? 'danger' : 'primary'} type="submit" aria-disabled={isPending}>
         {isPending ? pending : submit}
       </Button>

@@ -28,7 +28,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
       </Dialog>
     );
   return (
-    <Dialog open wide title="Create an admin token" onClose={onClose}>
+    <Dialog open wide title="Create an admin token" dismissible={!create.isPending} onClose={onClose}>
       <form onSubmit={submit} noValidate>
         <FormFault error={create.error} />
         <TokenForm draft={draft} onChange={setDraft} error={create.error} />
@@ -36,6 +36,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
           submit="Create token"
           pending="Creating…"
           isPending={create.isPending}
+          makesSecret
           onCancel={onClose}
         />
       </form>

@@ -55,6 +55,7 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
       open
       title={`Rotate the token “${token.name}”?`}
       description="It gets a new secret, and keeps its name, scopes and history."
+      dismissible={!rotate.isPending}
       onClose={onClose}
     >
       <form onSubmit={submit}>
@@ -75,6 +76,7 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
           submit="Rotate token"
           pending="Rotating…"
           isPending={rotate.isPending}
+          makesSecret
           onCancel={onClose}
         />
       </form>

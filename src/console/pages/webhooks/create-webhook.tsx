@@ -31,7 +31,7 @@ export function CreateWebhook({ onClose }: { readonly onClose: () => void }) {
       </Dialog>
     );
   return (
-    <Dialog open wide title="Create a webhook" onClose={onClose}>
+    <Dialog open wide title="Create a webhook" dismissible={!create.isPending} onClose={onClose}>
       <form onSubmit={submit} noValidate>
         <FormFault error={create.error} />
         <WebhookForm draft={draft} onChange={setDraft} error={create.error} />
@@ -39,6 +39,7 @@ export function CreateWebhook({ onClose }: { readonly onClose: () => void }) {
           submit="Create webhook"
           pending="Creating…"
           isPending={create.isPending}
+          makesSecret
           onCancel={onClose}
         />
       </form>

@@ -63,6 +63,7 @@ export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
       open
       title={`Rotate the secret of “${name}”?`}
       description="Its requests are signed with a new secret. Deliveries go on."
+      dismissible={!rotate.isPending}
       onClose={onClose}
     >
       <form onSubmit={submit}>
@@ -78,6 +79,7 @@ export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
           submit="Rotate secret"
           pending="Rotating…"
           isPending={rotate.isPending}
+          makesSecret
           onCancel={onClose}
         />
       </form>

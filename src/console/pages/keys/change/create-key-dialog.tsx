@@ -38,7 +38,7 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
       </Dialog>
     );
   return (
-    <Dialog open title="Create a key" onClose={onClose}>
+    <Dialog open title="Create a key" dismissible={!create.isPending} onClose={onClose}>
       <form onSubmit={submit} noValidate>
         <FormFault error={create.error} />
         <KeyForm draft={draft} onChange={setDraft} error={create.error} />
@@ -57,6 +57,7 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
           submit="Create key"
           pending="Creating…"
           isPending={create.isPending}
+          makesSecret
           onCancel={onClose}
         />
       </form>

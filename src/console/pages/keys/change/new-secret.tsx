@@ -1,5 +1,4 @@
 import type { components } from '../../../../client/management-api.ts';
-import { useKeptSession } from '../../../api/api-context.tsx';
 import { Button } from '../../../components/forms/button.tsx';
 import { CopyButton } from '../../../components/forms/copy-button.tsx';
 import styles from '../../../components/forms/secret-once.module.css';
@@ -36,7 +35,6 @@ interface HandoverLinkProps {
 }
 
 function HandoverLink({ handover: { url, expiresAt }, onDone }: HandoverLinkProps) {
-  useKeptSession();
   return (
     <>
       <Notice tone="limited">

@@ -57,6 +57,7 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
           <p>The key keeps its id, history and counters; its consumer needs the new secret.</p>
         </>
       }
+      dismissible={!rotate.isPending}
       onClose={onClose}
     >
       <form onSubmit={submit}>
@@ -73,6 +74,7 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
           pending="Rotating…"
           isDanger={graceSeconds === 0}
           isPending={rotate.isPending}
+          makesSecret
           onCancel={onClose}
         />
       </form>

@@ -1,0 +1,68 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { cleanup, render, screen } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import type { ReactNode } from 'react';
+import { CreateKeyDialog } from '../../../src/console/pages/keys/change/create-key-dialog.tsx';
+import { RotateKeyDialog } from '../../../src/console/pages/keys/change/rotate-key-dialog.tsx';
+import { CreateToken } from '../../../src/console/pages/tokens/create-token.tsx';
+import { RotateToken } from '../../../src/console/pages/tokens/rotate-token.tsx';
+import { CreateWebhook } from '../../../src/console/pages/webhooks/create-webhook.tsx';
+import { RotateWebhook } from '../../../src/console/pages/webhooks/rotate-webhook.tsx';
+import { SignedIn } from './support/stage.tsx';
+import { respondTo } from './support/stubbed-fetch.ts';
+
+const SECRET = 'shown_once';
+const KEY = { consumerApiKeyId: 'key_1', name: 'App', lastUsedAt: null } as Parameters<
+  typeof RotateKeyDialog
+>[0]['apiKey'];
+const TOKEN = { adminTokenId: 'admin_2', name: 'CI' } as Parameters<typeof RotateToken>[0]['token'];
+const WEBHOOK = { webhookId: 'webhook_1', description: 'Chat', url: 'https://example.com' } as Parameters<
+  typeof RotateWebhook
+>[0]['webhook'];
+
+type OnClose = () => void;
+
+let stub: ReturnType<typeof respondTo>;
+let release: () => void;
+beforeEach(() => {
+  const made = Promise.withResolvers<void>();
+  release = made.resolve;
+  stub = respondTo(async ({ method }) => {
+    if (method !== 'POST') return { status: 404, body: {} };
+    await made.promise;
+    return { status: 201, body: { id: 'key_1', name: 'App', ...WEBHOOK, secret: SECRET } };
+  });
+});
+afterEach(() => {
+  cleanup();
+  stub.restore();
+});
+
+it.each<[string, string, (onClose: OnClose) => ReactNode]>([
+  ['Create key', 'Creating…', (onClose) => <CreateKeyDialog onClose={onClose} />],
+  ['Rotate key', 'Rotating…', (onClose) => <RotateKeyDialog apiKey={KEY} onClose={onClose} />],
+  ['Create token', 'Creating…', (onClose) => <CreateToken onClose={onClose} />],
+  ['Rotate token', 'Rotating…', (onClose) => <RotateToken token={TOKEN} onClose={onClose} />],
+  ['Create webhook', 'Creating…', (onClose) => <CreateWebhook onClose={onClose} />],
+  ['Rotate secret', 'Rotating…', (onClose) => <RotateWebhook webhook={WEBHOOK} onClose={onClose} />],
+])('a dialog can not be closed while it makes a secret: %s', async (submit, pending, dialog) => {
+  let closed = 0;
+  render(
+    <SignedIn url={window.location.origin} scopes={[]}>
+      {dialog(() => {
+        closed += 1;
+      })}
+    </SignedIn>,
+  );
+  const user = userEvent.setup();
+  await user.click(screen.getByRole('button', { name: submit }));
+  await screen.findByRole('button', { name: pending });
+  await user.click(screen.getByRole('button', { name: 'Cancel' }));
+  await user.click(document.body);
+  await user.keyboard('{Escape}');
+  expect(closed).toBe(0);
+  expect(screen.queryByRole('button', { name: 'Close' })).toBeNull();
+  release();
+  await screen.findByText(SECRET);
+});
