@@ -49,8 +49,8 @@ export interface SessionStore {
    * request alone renews it, because a provider may take a refresh token that is used twice for a stolen one.
    */
   claimRenewal(session: Session, renewAtMs: number, nowMs: number): Promise<boolean>;
-  /** Moves the renewal of a session to another instant. */
-  postponeRenewal(sessionId: string, renewAtMs: number): Promise<void>;
+  /** Moves the renewal of a session to another instant. False if the session has ended meanwhile. */
+  postponeRenewal(sessionId: string, renewAtMs: number): Promise<boolean>;
   /** False if the session has ended meanwhile. */
   renew(sessionId: string, renewal: Renewal): Promise<boolean>;
   /** What the sessions of a person that have not expired may do. */

@@ -178,8 +178,8 @@ export class Sessions {
       const about = { event: 'session_renewal', sessionId: session.id, reason, detail };
       if (reason === 'provider_unavailable') {
         log.warn(about, 'a session could not be renewed, and goes on');
-        await store.postponeRenewal(session.id, clock.nowMs() + RETRY_MS);
-        return session;
+        const goesOn = await store.postponeRenewal(session.id, clock.nowMs() + RETRY_MS);
+        return goesOn ? session : undefined;
       }
       log.info(about, 'a session ended at its renewal');
       await store.remove(session.id, this.#byGateway(`renewal: ${reason}`, { requestId: '', address: '' }));

@@ -265,6 +265,21 @@ describe('Sign-in with an identity provider', () => {
       expect(origin).toBeDefined();
     });
 
+    it('accepts no session that was ended while the provider was waited for', async () => {
+      const { provider, management } = gateway;
+      const browser = await gateway.signIn('alice');
+      const { sessionId } = (await whoami(browser)).body;
+      management.clock.advance(5 * MINUTE_MS);
+      provider.isDown = true;
+      provider.whileAway = () => management.send('delete', `/tollgate/session/${sessionId}`);
+      try {
+        expect((await whoami(browser)).status).toBe(401);
+      } finally {
+        provider.isDown = false;
+        provider.whileAway = undefined;
+      }
+    });
+
     it('does not outlast the hours of a session', async () => {
       const browser = await gateway.signIn('alice');
       for (let minutes = 0; minutes < 480; minutes += 240) {

@@ -50,6 +50,8 @@ export class TestProvider {
   #isDown = false;
   /** Paths that begin so are away: it closes their connections. */
   awayPath: string | undefined;
+  /** What happens while it is away, before it closes a connection. */
+  whileAway: (() => PromiseLike<unknown>) | undefined;
   /** The requests that it got, as method and path. */
   readonly requests: string[] = [];
 
@@ -96,7 +98,7 @@ export class TestProvider {
   #serve(...[req, res]: Parameters<ReturnType<Provider['callback']>>): void {
     const isAway = this.awayPath !== undefined && req.url?.startsWith(this.awayPath);
     if (this.#isDown || isAway) {
-      req.socket.destroy();
+      void Promise.resolve(this.whileAway?.()).finally(() => req.socket.destroy());
       return;
     }
     this.requests.push(`${req.method} ${req.url?.split('?', 1)[0]}`);

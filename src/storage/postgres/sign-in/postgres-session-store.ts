@@ -97,12 +97,13 @@ export class PostgresSessionStore implements SessionStore {
     return numUpdatedRows > 0n;
   }
 
-  async postponeRenewal(sessionId: string, renewAtMs: number): Promise<void> {
-    await this.#db
+  async postponeRenewal(sessionId: string, renewAtMs: number): Promise<boolean> {
+    const { numUpdatedRows } = await this.#db
       .updateTable('sign_in_sessions')
       .set({ renew_at: new Date(renewAtMs) })
       .where('id', '=', sessionId)
-      .execute();
+      .executeTakeFirst();
+    return numUpdatedRows > 0n;
   }
 
   async renew(
