@@ -1,5 +1,5 @@
 import type { ChangeContext } from '../audit/change-context.ts';
-import { KeyNotFound, NoRotation, RotationInProgress, SecretTaken } from '../errors.ts';
+import { InvalidApiKey, KeyNotFound, NoRotation, RotationInProgress, SecretTaken } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Random } from '../platform/random.ts';
 import { createSecret } from '../secrets/secret-format.ts';
@@ -27,6 +27,8 @@ export interface RotationRequest {
   readonly secret?: string | undefined;
   /** The key's new expiry, in milliseconds since 1970; null = none, undefined = as it was. */
   readonly expiresAtMs?: number | null | undefined;
+  /** The version of the secret with which its consumer asks for another one; undefined for an administrator. */
+  readonly presented?: number | undefined;
 }
 
 /** A key after its rotation. */
@@ -55,10 +57,13 @@ export class KeyRotations {
     this.#options = options;
   }
 
-  /** Throws `KeyNotFound`, `RotationInProgress` while the key has two secrets, or `SecretTaken`, also for a secret that is the key's own. */
+  /**
+   * Throws `KeyNotFound`, `RotationInProgress` while the key has two secrets, `SecretTaken`, also for a secret that is the key's own, or
+   * `InvalidApiKey` if the presented secret was replaced meanwhile.
+   */
   async rotate(
     keyId: string,
-    { graceSeconds, secret: given, expiresAtMs }: RotationRequest,
+    { graceSeconds, secret: given, expiresAtMs, presented }: RotationRequest,
     change: ChangeContext,
   ): Promise<RotatedKey> {
     const { secrets, sealer, random, keyPrefix } = this.#options;
@@ -69,7 +74,11 @@ export class KeyRotations {
     const stored = sealer.seal(keyId, secret, given === undefined ? 'generated' : 'given');
     const previousValidUntilMs = wholeSecond(change.atMs + graceSeconds * SECOND_MS, graceSeconds);
     const key = await this.#change(keyId, () =>
-      secrets.rotate(keyId, { secret: stored, match, previousValidUntilMs, expiresAtMs }, change),
+      secrets.rotate(
+        keyId,
+        { secret: stored, match, replaces: presented, previousValidUntilMs, expiresAtMs },
+        change,
+      ),
     );
     return { key, secret, previousValidUntilMs };
   }
@@ -93,7 +102,12 @@ export class KeyRotations {
   async #change(
     keyId: string,
     write: () => Promise<
-      UpdatedKey | 'key_not_found' | 'rotation_in_progress' | 'secret_taken' | 'no_rotation'
+      | UpdatedKey
+      | 'key_not_found'
+      | 'rotation_in_progress'
+      | 'secret_taken'
+      | 'secret_replaced'
+      | 'no_rotation'
     >,
   ): Promise<ConsumerKey> {
     const { versions } = this.#options;
@@ -102,6 +116,7 @@ export class KeyRotations {
     if (updated === 'key_not_found') throw new KeyNotFound();
     if (updated === 'rotation_in_progress') throw new RotationInProgress();
     if (updated === 'secret_taken') throw new SecretTaken();
+    if (updated === 'secret_replaced') throw new InvalidApiKey();
     if (updated === 'no_rotation') throw new NoRotation();
     await versions.publishVersion([{ keyId, version: updated.version }]);
     return updated.key;

@@ -22,7 +22,7 @@ export interface Principal {
   readonly allowedIps: readonly string[] | null;
   /** From this instant on the credential is rejected; null = never. Milliseconds since 1970. */
   readonly expiresAtMs: number | null;
-  /** Of the admin token when it was presented; null for the root token and consumers. */
+  /** Of the admin token when it was presented, or of a consumer's secret; null for the root token. */
   readonly version: number | null;
 }
 
@@ -45,10 +45,17 @@ export const ROOT: Principal = {
   version: null,
 };
 
-/** The principal of a consumer. Without scopes, it may only use endpoints that need none. `secretEndsAtMs`: null for a present secret. */
+/** Which of a key's secrets a consumer presents. */
+export interface PresentedSecret {
+  readonly version: number;
+  /** When it ends because it is the key's previous one; null for the present one. Milliseconds since 1970. */
+  readonly endsAtMs: number | null;
+}
+
+/** The principal of a consumer. Without scopes, it may only use endpoints that need none. */
 export function consumerOf(
   { id, name }: { readonly id: string; readonly name: string },
-  secretEndsAtMs: number | null,
+  secret: PresentedSecret,
 ): Principal {
   return {
     type: 'key',
@@ -57,8 +64,8 @@ export function consumerOf(
     scopes: new Set(),
     onlyTags: [],
     allowedIps: null,
-    expiresAtMs: secretEndsAtMs,
-    version: null,
+    expiresAtMs: secret.endsAtMs,
+    version: secret.version,
   };
 }
 

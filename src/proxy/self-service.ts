@@ -6,10 +6,10 @@ import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import { KeyEntry } from '../keys/cache/key-entry.ts';
 import type { KeySnapshot } from '../keys/consumer-key.ts';
-import type { Clock } from '../platform/clock.ts';
+import type { PresentedSecret } from '../permissions/principal.ts';
 import type { Exchange, Step } from './exchange.ts';
 import type { ProxyOptions } from './proxy-options.ts';
-import { authenticate, keyFault } from './steps/authenticate.ts';
+import { authenticate, type CurrentKeyOptions, keyFault, sourceFault } from './steps/authenticate.ts';
 import { type CrossOrigin, cors } from './steps/cors.ts';
 import { limitSelfService } from './steps/limit-self-service.ts';
 import type { ExchangeSummary } from './steps/record.ts';
@@ -18,15 +18,14 @@ import { sendRejection } from './steps/send-rejection.ts';
 /** A request about the presented key itself, once the key has been found valid. */
 interface OwnKeyRequest {
   readonly keyId: string;
-  /**
-   * When the presented secret ends because it is the key's previous one; null for the present one. Milliseconds since 1970. Throws the
-   * fault if the key in this state may not be used with it.
-   */
-  readonly secretEndsAtMs: (current: KeySnapshot) => number | null;
+  /** The presented secret as one of the key in this state. Throws the fault if the request may not use the key any more. */
+  readonly presentedIn: (current: KeySnapshot) => PresentedSecret;
   readonly head: ParsedRequest;
   /** To be completed by the code that serves the request. */
   readonly notes: RequestNotes;
 }
+
+type PresentedKeyOptions = Pick<CurrentKeyOptions, 'clock' | 'trustedProxies' | 'isOwnPage'>;
 
 /** Responds to consumers about their own keys. */
 export interface SelfService {
@@ -55,7 +54,7 @@ export function selfServiceSteps(
     authenticate(keyOptions),
     limitSelfService(keyOptions),
     sendRejection(),
-    serve(service, options.clock),
+    serve(service, keyOptions),
   ];
 }
 
@@ -73,7 +72,7 @@ function findEndpoint(service: SelfService): Step {
   };
 }
 
-function serve(service: SelfService, clock: Clock): Step {
+function serve(service: SelfService, options: PresentedKeyOptions): Step {
   return (exchange) => {
     const { req, res, head, entry, requestId } = exchange;
     if (entry === undefined || exchange.isClosed) return;
@@ -87,17 +86,23 @@ function serve(service: SelfService, clock: Clock): Step {
     for (const [name, value] of ownHeaders(exchange)) res.setHeader(name, value);
     // From here on the service owns the response, also for timeout errors.
     res.owner = undefined;
-    const secretEndsAtMs = (current: KeySnapshot) => endOfSecret(entry, current, clock);
-    service.serve(req, res, { keyId, secretEndsAtMs, head, notes });
+    const presentedIn = (current: KeySnapshot) => presentedSecret(exchange, current, options);
+    service.serve(req, res, { keyId, presentedIn, head, notes });
   };
 }
 
 /** See `OwnKeyRequest`. */
-function endOfSecret(presented: KeyEntry, snapshot: KeySnapshot, clock: Clock): number | null {
-  const current = KeyEntry.of(snapshot, presented, clock.monotonicMs());
-  const fault = current === undefined ? new InvalidApiKey() : keyFault(current, clock);
+function presentedSecret(
+  exchange: Exchange,
+  snapshot: KeySnapshot,
+  options: PresentedKeyOptions,
+): PresentedSecret {
+  const { clock } = options;
+  const current = exchange.entry && KeyEntry.of(snapshot, exchange.entry, clock.monotonicMs());
+  if (current === undefined) throw new InvalidApiKey();
+  const fault = keyFault(current, clock) ?? sourceFault(exchange, snapshot.restrictions, options);
   if (fault !== undefined) throw fault;
-  return current?.previousUntilMs ?? null;
+  return { version: current.secretVersion, endsAtMs: current.previousUntilMs };
 }
 
 function ownHeaders(exchange: Exchange): readonly (readonly [name: string, value: string])[] {

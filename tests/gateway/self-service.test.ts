@@ -326,19 +326,72 @@ describe('a consumer that may rotate its key', () => {
     expect(await use(newest)).toBe(200);
   });
 
-  it('gets none for a secret that was rotated away while its body was held back', async () => {
-    const { id, secret } = await rotatableKey();
+  /** Holds the body of a rotation back until `change` is made, and resolves with the response. */
+  async function rotateAround(secret: string, change: () => Promise<unknown>): Promise<string> {
     const body = JSON.stringify({ graceSeconds: 0 });
     const client = await RawPeer.connect(Number(new URL(fleet.replicas[0]?.url ?? '').port));
     client.send(
       `POST ${SELF}/rotate HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secret}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`,
     );
     await client.until((text) => text.includes('100 Continue'));
-    const rotated = await fleet.admin.call('POST', `/consumer-api-key/${id}/rotate`, { graceSeconds: 0 });
+    await change();
     client.send(body);
-    expect(await client.ended()).toMatch(/HTTP\/1\.1 401 [\s\S]*"invalid_api_key"/);
-    expect([await use(secret), await use(rotated.body.secret)]).toEqual([401, 200]);
+    return client.ended();
+  }
+
+  it('gets none for a secret that was rotated away while its body was held back', async () => {
+    const { id, secret } = await rotatableKey();
+    let newest = '';
+    const response = await rotateAround(secret, async () => {
+      const rotated = await fleet.admin.call('POST', `/consumer-api-key/${id}/rotate`, { graceSeconds: 0 });
+      newest = rotated.body.secret;
+    });
+    expect(response).toMatch(/HTTP\/1\.1 401 [\s\S]*"invalid_api_key"/);
+    expect([await use(secret), await use(newest)]).toEqual([401, 200]);
   });
+
+  it('gets none from an address that was taken from the key while its body was held back', async () => {
+    const { id, secret } = await rotatableKey();
+    const key = `/consumer-api-key/${id}`;
+    const response = await rotateAround(secret, () =>
+      fleet.admin.call('PATCH', key, { allowedIps: ['203.0.113.9'] }),
+    );
+    expect(response).toMatch(/HTTP\/1\.1 403 [\s\S]*"address_not_allowed"/);
+    await fleet.admin.call('PATCH', key, { allowedIps: null });
+    expect(await use(secret)).toBe(200);
+  });
+
+  it.each([
+    ['without', {}],
+    ['with', { 'idempotency-key': 'rotate-once' }],
+  ])(
+    'gets none %s an Idempotency-Key for a secret that is rotated away meanwhile',
+    async (_what, headers) => {
+      const { id, secret } = await rotatableKey();
+      const database = new Client(fleet.databaseUrl);
+      await database.connect();
+      try {
+        const isWaiting = async (count: number) => {
+          const { rows } = await database.query(
+            `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          );
+          return rows.length >= count;
+        };
+        await database.query('begin');
+        await database.query('select from consumer_keys where id = $1 for update', [id]);
+        const byAdmin = fleet.admin.call('POST', `/consumer-api-key/${id}/rotate`, { graceSeconds: 0 });
+        await until(() => isWaiting(1));
+        const own = rotate(secret, { graceSeconds: 0 }, { headers });
+        await until(() => isWaiting(2));
+        await database.query('commit');
+        const { body } = await byAdmin;
+        expect(await own).toMatchObject({ status: 401, body: { code: 'invalid_api_key' } });
+        expect([await use(secret), await use(body.secret)]).toEqual([401, 200]);
+      } finally {
+        await database.end();
+      }
+    },
+  );
 
   it('has one entry in the audit log for it, which names the key as its actor', async () => {
     const { id, secret } = await rotatableKey();

@@ -8,6 +8,8 @@ export interface SecretReplacement {
   readonly secret: StoredSecret;
   /** For a secret from outside; undefined for one that the gateway has made. */
   readonly match?: SecretMatch | undefined;
+  /** The version of the secret that is to be replaced; undefined = whichever is the present one. */
+  readonly replaces?: number | undefined;
   /** Until when the previous secret is valid. If that is not after the change, it is rejected at once. */
   readonly previousValidUntilMs: number;
   /** The key's new expiry; undefined = as it was. */
@@ -64,13 +66,13 @@ export interface SecretRepository {
   findRotation(keyId: string, onlyTags: readonly string[]): Promise<KeyRotation | null | 'key_not_found'>;
   /**
    * Gives the key another secret, sets `updatedAtMs` and raises the version. `secret_taken`: as in `import`. `rotation_in_progress`: the
-   * key's previous secret is still valid, and a key has at most two.
+   * key's previous secret is still valid, and a key has at most two. `secret_replaced`: the one that is to be replaced is not the present one.
    */
   rotate(
     keyId: string,
     replacement: SecretReplacement,
     change: ChangeContext,
-  ): Promise<UpdatedKey | 'key_not_found' | 'rotation_in_progress' | 'secret_taken'>;
+  ): Promise<UpdatedKey | 'key_not_found' | 'rotation_in_progress' | 'secret_taken' | 'secret_replaced'>;
   /** Leaves the key one of its two secrets, sets `updatedAtMs` and raises the version. */
   endRotation(
     keyId: string,

@@ -10,7 +10,10 @@ import { INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 export const HANDOVER_PATH = `${SELF_SERVICE_PATH}/handover`;
 
 /** Who has opened a link, before it is known whose key it is. */
-export const HOLDER: Principal = { ...consumerOf({ id: '', name: 'holder of a link' }, null), id: null };
+export const HOLDER: Principal = {
+  ...consumerOf({ id: '', name: 'holder of a link' }, { version: 0, endsAtMs: null }),
+  ...{ id: null, version: null },
+};
 
 interface OpenedBody {
   readonly token: string;

@@ -63,12 +63,14 @@ export const rotateConsumerKey: Endpoint<RotateKeyBody> = {
     }),
   ),
   errors: ['key_not_found', 'rotation_in_progress', 'secret_taken', 'handover_unavailable'],
-  async handle({ id, body, header, change }, services) {
+  async handle({ id, body, header, principal, change }, services) {
     const { clock, log } = services;
     const { graceSeconds, secret: given, handover } = body;
     const expiresAtMs = readExpiry(body.expiresAt, clock);
+    const presented = principal.type === 'key' ? (principal.version ?? undefined) : undefined;
     const rotated = await madeWithHandover(
-      ({ rotations }) => rotations.rotate(id, { graceSeconds, secret: given, expiresAtMs }, change),
+      ({ rotations }) =>
+        rotations.rotate(id, { graceSeconds, secret: given, expiresAtMs, presented }, change),
       { handover, header, change },
       services,
     );

@@ -6,7 +6,7 @@ import type { RequestNotes } from '../../http/with-request-id.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { KeyService } from '../../keys/key-service.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
-import { consumerOf } from '../../permissions/principal.ts';
+import { consumerOf, type PresentedSecret } from '../../permissions/principal.ts';
 import { createEndpointApp, type EndpointAppOptions, methodFault } from '../management-app.ts';
 import { notePrincipal } from '../principal-of.ts';
 import { SELF_SERVICE_ENDPOINTS } from './self-service-endpoints.ts';
@@ -24,11 +24,8 @@ export interface SelfServiceApp {
 /** The key that a request presents. */
 interface OwnKey {
   readonly keyId: string;
-  /**
-   * When the presented secret ends because it is the key's previous one; null for the present one. Milliseconds since 1970. Throws the
-   * fault if the key in this state may not be used with it.
-   */
-  readonly secretEndsAtMs: (current: KeySnapshot) => number | null;
+  /** The presented secret as one of the key in this state. Throws the fault if the request may not use the key any more. */
+  readonly presentedIn: (current: KeySnapshot) => PresentedSecret;
   readonly head: ParsedRequest;
   /** Filled in while the request is served. */
   readonly notes: RequestNotes;
@@ -56,8 +53,8 @@ export function createSelfServiceApp(
       const wanted = method === 'HEAD' ? 'get' : method.toLowerCase();
       return endpointsAt(path).find((endpoint) => endpoint.method === wanted)?.operationId;
     },
-    serve(req, res, { keyId, secretEndsAtMs, head, notes }) {
-      const locals: OwnKeyLocals = Object.assign(notes, { keyId, secretEndsAtMs });
+    serve(req, res, { keyId, presentedIn, head, notes }) {
+      const locals: OwnKeyLocals = Object.assign(notes, { keyId, presentedIn });
       Reflect.set(res, 'locals', locals);
       // The endpoints are routed at the default path.
       req.url = usualPath(head.target);
@@ -66,13 +63,13 @@ export function createSelfServiceApp(
   };
 }
 
-interface OwnKeyLocals extends RequestNotes, Pick<OwnKey, 'keyId' | 'secretEndsAtMs'> {}
+interface OwnKeyLocals extends RequestNotes, Pick<OwnKey, 'keyId' | 'presentedIn'> {}
 
 function noteConsumer(keys: Pick<KeyService, 'record'>): RequestHandler {
   return async (_req, res: Response, next) => {
-    const { keyId, secretEndsAtMs } = res.locals as OwnKeyLocals;
+    const { keyId, presentedIn } = res.locals as OwnKeyLocals;
     const { key, snapshot } = await keys.record(keyId, []);
-    notePrincipal(res, consumerOf(key, secretEndsAtMs(snapshot)));
+    notePrincipal(res, consumerOf(key, presentedIn(snapshot)));
     next();
   };
 }

@@ -118,7 +118,7 @@ export class CurrentKey {
       this.#ifCurrent(exchange, entry, { usable, confirmed: () => this.#reject(exchange, fault) });
       return;
     }
-    const rejection = restrictions === null ? undefined : this.#restrictionFault(exchange, restrictions);
+    const rejection = sourceFault(exchange, restrictions, this.#options);
     if (rejection === undefined) {
       exchange.entry = entry;
       usable(exchange);
@@ -184,13 +184,6 @@ export class CurrentKey {
     return withManagementPath(error, head.path);
   }
 
-  #restrictionFault(exchange: Exchange, restrictions: KeyRestrictions): TollgateError | undefined {
-    const { trustedProxies, isOwnPage } = this.#options;
-    const isOwn = restrictions.origins !== null && isOwnPage?.(exchange.req);
-    const applying = isOwn ? { ...restrictions, origins: null } : restrictions;
-    return restrictionFault(applying, sourceOf(exchange, trustedProxies));
-  }
-
   /**
    * Calls `confirmed` if the copy is current; otherwise reads it again. Asks the limiter without limits, so that nothing is counted. The
    * call also installs the version of a fresh copy, which no other call would do.
@@ -217,6 +210,18 @@ export class CurrentKey {
 export function sourceOf({ req }: Exchange, trustedProxies: BlockList): RequestSource {
   const { origin, 'sec-fetch-site': fetchSite } = req.headers;
   return { address: clientAddress(req, trustedProxies), origin, isFromBrowser: fetchSite !== undefined };
+}
+
+/** Why a key may not be used for this request because of where it comes from; undefined when it may. */
+export function sourceFault(
+  exchange: Exchange,
+  restrictions: KeyRestrictions | null,
+  { trustedProxies, isOwnPage }: Pick<CurrentKeyOptions, 'trustedProxies' | 'isOwnPage'>,
+): TollgateError | undefined {
+  if (restrictions === null) return undefined;
+  const isOwn = restrictions.origins !== null && isOwnPage?.(exchange.req);
+  const applying = isOwn ? { ...restrictions, origins: null } : restrictions;
+  return restrictionFault(applying, sourceOf(exchange, trustedProxies));
 }
 
 /** Why a key may not be used now, from any address or origin; undefined when it may. */

@@ -62,9 +62,9 @@ export class PostgresSecretRepository implements SecretRepository {
 
   rotate(
     keyId: string,
-    { secret, match, previousValidUntilMs, expiresAtMs }: SecretReplacement,
+    { secret, match, replaces, previousValidUntilMs, expiresAtMs }: SecretReplacement,
     change: ChangeContext,
-  ): Promise<UpdatedKey | 'key_not_found' | 'rotation_in_progress' | 'secret_taken'> {
+  ): Promise<UpdatedKey | 'key_not_found' | 'rotation_in_progress' | 'secret_taken' | 'secret_replaced'> {
     const { atMs } = change;
     return this.#changes.make(change, async (trx, note) => {
       if (match !== undefined) {
@@ -75,6 +75,8 @@ export class PostgresSecretRepository implements SecretRepository {
       if (before === undefined) return 'key_not_found';
       requireState(change.expects, before);
       if ((await validPreviousSecret(trx, keyId, atMs)) !== undefined) return 'rotation_in_progress';
+      if (replaces !== undefined && (await secretVersionOf(trx, keyId)) !== replaces)
+        return 'secret_replaced';
       // There may be a previous secret that is no longer valid.
       await trx.deleteFrom('previous_secrets').where('key_id', '=', keyId).execute();
       if (previousValidUntilMs > atMs)
@@ -234,6 +236,15 @@ const PRESENT_COLUMNS = [
   'sealed_secret',
   'sealed_digest',
 ] as const;
+
+async function secretVersionOf(trx: RecordsDatabase, keyId: string): Promise<number | undefined> {
+  const row = await trx
+    .selectFrom('consumer_keys')
+    .select('secret_version')
+    .where('id', '=', keyId)
+    .executeTakeFirst();
+  return row?.secret_version;
+}
 
 function validPreviousSecret(trx: RecordsDatabase, keyId: string, atMs: number) {
   return trx
