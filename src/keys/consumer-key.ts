@@ -90,6 +90,14 @@ export interface PreviousSecret {
   readonly validUntilMs: number;
 }
 
+/** Which of a key's secrets a request presents. */
+export interface PresentedSecret {
+  /** As `secretVersion`. */
+  readonly version: number;
+  /** When it ends because it is the key's previous one; null for the present one. Milliseconds since 1970. */
+  readonly endsAtMs: number | null;
+}
+
 /** The plan of a snapshot. */
 export interface PlanSnapshot {
   readonly id: string;

@@ -45,17 +45,10 @@ export const ROOT: Principal = {
   version: null,
 };
 
-/** Which of a key's secrets a consumer presents. */
-export interface PresentedSecret {
-  readonly version: number;
-  /** When it ends because it is the key's previous one; null for the present one. Milliseconds since 1970. */
-  readonly endsAtMs: number | null;
-}
-
-/** The principal of a consumer. Without scopes, it may only use endpoints that need none. */
+/** The principal of a consumer. Without scopes, it may only use endpoints that need none. `endsAtMs`: null for the key's present secret. */
 export function consumerOf(
   { id, name }: { readonly id: string; readonly name: string },
-  secret: PresentedSecret,
+  { version, endsAtMs }: { readonly version: number; readonly endsAtMs: number | null },
 ): Principal {
   return {
     type: 'key',
@@ -64,8 +57,8 @@ export function consumerOf(
     scopes: new Set(),
     onlyTags: [],
     allowedIps: null,
-    expiresAtMs: secret.endsAtMs,
-    version: secret.version,
+    expiresAtMs: endsAtMs,
+    version,
   };
 }
 
