@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AdminTokenRepository } from '../admins/admin-token-repository.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import { type ErrorCode, StoreUnavailable, TollgateError } from '../errors.ts';
@@ -32,6 +33,12 @@ interface People {
   /** What the sessions of a person may do that have not expired. */
   grantsOf(subject: string, nowMs: number): Promise<readonly Grant[]>;
 }
+
+/** What became of some keys of a job. `lost`: the job was cancelled, or another replica has it. */
+type Moved = 'moved' | 'lost' | 'not allowed';
+
+/** The author of a job may do less than when the transaction began, which is rolled back. */
+class AuthorChanged extends Error {}
 
 /** What a job changes in one transaction. */
 interface JobUnit {
@@ -92,8 +99,17 @@ export class JobRunner {
     log.info({ event: 'job_done', jobId: job.id, keys: job.total }, 'a job is done');
   }
 
-  /** `lost`: the job was cancelled, or another replica has it. */
-  #change(job: Job, keyIds: readonly string[], position: number): Promise<'moved' | 'lost' | 'not allowed'> {
+  async #change(job: Job, keyIds: readonly string[], position: number): Promise<Moved> {
+    try {
+      return await this.#changeOnce(job, keyIds, position);
+    } catch (error) {
+      if (error instanceof AuthorChanged) return this.#change(job, keyIds, position);
+      throw error;
+    }
+  }
+
+  /** Throws `AuthorChanged`. */
+  #changeOnce(job: Job, keyIds: readonly string[], position: number): Promise<Moved> {
     const { inUnit, holder } = this.#options;
     return inUnit(async (unit) => {
       const change = await this.#contextOf(job, unit);
@@ -102,6 +118,10 @@ export class JobRunner {
       if (!(await unit.jobs.advance(step, LEASE_MS))) return 'lost';
       const failures = await this.#apply(job, keyIds, { unit, change });
       if (failures.length > 0) await unit.jobs.noteFailures(step, failures);
+      // The entries of the keys lock the end of the audit log until the commit, and a change of the token or the end of a session needs that
+      // lock too: it is either seen here, or committed after these keys.
+      const present = await this.#contextOf(job, unit);
+      if (!isDeepStrictEqual(present?.onlyTags, change.onlyTags)) throw new AuthorChanged();
       return 'moved';
     });
   }

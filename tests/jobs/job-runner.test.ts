@@ -18,6 +18,8 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { createSecret } from '../../src/secrets/secret-format.ts';
 import type { RecordUnit } from '../../src/storage/postgres/record-units.ts';
 import { startManagement, type TestManagement } from '../management/start-management.ts';
+import { until } from '../support/until.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 const log = pino({ level: 'silent' });
 /** A lease that has ended when it begins: every replica may take the job at once. */
@@ -224,6 +226,47 @@ describe('A job', () => {
       expect(await show(jobId)).toMatchObject({ state: 'stopped', done: 0 });
       expect(await changedKeys(jobId)).toEqual([]);
     }
+  });
+
+  describe('whose admin token changes while it changes a key', () => {
+    /** Works on a job of two keys. The token changes while the first key's change waits for a lock. */
+    async function changeDuringFirstKey(method: 'patch' | 'delete', body?: object) {
+      const { adminTokenId, secret } = await management.createToken({ scopes: PRESETS.provisioning });
+      const { jobId, ids } = await createJob(2, secret);
+      await management.send('patch', `/consumer-api-key/${ids[1]}`, { tags: ['kept'] }).expect(200);
+      const { db } = management.records;
+      const { run } = await db.transaction().execute(async (transaction) => {
+        await sql`SELECT FROM consumer_keys WHERE id = ${ids[0]} FOR UPDATE`.execute(transaction);
+        const run = replica('a').run();
+        await until(async () => (await waitingForLocks(db)) > 0);
+        await management.send(method, `/tollgate/admin-token/${adminTokenId}`, body).expect(200);
+        return { run };
+      });
+      await run;
+      return { jobId, ids };
+    }
+
+    it.each([
+      ['deleted', 'delete', undefined],
+      ['without the scope', 'patch', { scopes: ['keys:read'] }],
+    ] as const)('leaves that key as it is once the token is %s', async (_, method, body) => {
+      const { jobId } = await changeDuringFirstKey(method, body);
+      expect(await changedKeys(jobId)).toEqual([]);
+      expect(await show(jobId)).toMatchObject({ state: 'stopped', done: 0, failedCount: 0 });
+    });
+
+    it('changes only keys with the tags to which the token is limited now', async () => {
+      const { jobId, ids } = await changeDuringFirstKey('patch', { onlyTags: ['kept'] });
+      expect(await changedKeys(jobId)).toEqual([ids[1]]);
+      const failed = [{ consumerApiKeyId: ids[0], code: 'key_not_found' }];
+      expect(await show(jobId)).toMatchObject({ state: 'done', done: 2, failedCount: 1, failed });
+    });
+
+    it('changes all of them if the token has only another name', async () => {
+      const { jobId, ids } = await changeDuringFirstKey('patch', { name: 'renamed' });
+      expect(await changedKeys(jobId)).toEqual(ids);
+      expect(await show(jobId)).toMatchObject({ state: 'done', done: 2, failedCount: 0 });
+    });
   });
 
   it('stops at the instant at which the access token of the program that made it ends', async () => {

@@ -164,7 +164,7 @@ describe('A change of many keys', () => {
     for (const { actor } of body.entries) expect(actor).toMatchObject({ type: 'person', subject: 'bob' });
   });
 
-  it('stops before its next key when the session of its author ends', async () => {
+  it('changes no key after the session of its author has ended', async () => {
     const { provider, management } = gateway;
     provider.people.set('carol', { name: 'Carol', groups: ['admins'] });
     const browser = await gateway.signIn('carol');
@@ -179,10 +179,10 @@ describe('A change of many keys', () => {
       await gateway.call(browser, '/tollgate/session/current', { method: 'DELETE' });
       return begun;
     });
-    expect(await ended(jobId)).toMatchObject({ state: 'stopped', total: 3, done: 2, failedCount: 0 });
+    expect(await ended(jobId)).toMatchObject({ state: 'stopped', total: 3, done: 1, failedCount: 0 });
     const { body } = await management.send('get', `/tollgate/audit-log?jobId=${jobId}&action=key.update`);
     const changed = body.entries.map(({ target }: { target: { id: string } }) => target.id);
-    expect(changed).toEqual([ids[1], ids[0]]);
+    expect(changed).toEqual([ids[0]]);
   });
 });
 
