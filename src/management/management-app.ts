@@ -35,6 +35,7 @@ import { principalOf } from './principal-of.ts';
 import { type ChangeContextReader, readChangeContext, rejectLongReason } from './read-change-context.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 import { createSignInApp, SIGN_IN_PATH } from './sign-in/sign-in-app.ts';
+import { whileUnchanged } from './unchanged-principal.ts';
 
 /** The services and credentials of the management interface. */
 export interface ManagementOptions extends ManagementServices {
@@ -287,7 +288,12 @@ function respond(endpoint: Endpoint, { log: parentLog, servicesFor, changeOf, id
     if (endpoint.csv || endpoint.yaml) res.vary('Accept');
     // The end of the response, at which the rest of a body is read otherwise, may be hours away. An unread one hides that its client has left.
     if (endpoint.eventStream) req.resume();
-    if (result instanceof StreamedText) return stream(result, res.status(endpoint.status));
+    if (result instanceof StreamedText) {
+      res.status(endpoint.status).type(result.contentType).set(result.headers);
+      // A stream of events checks its principal itself.
+      if (endpoint.eventStream) return stream(result.chunks, res);
+      return stream(whileUnchanged(result.chunks, principal, servicesFor(onDeferred)), res);
+    }
     const { status, headers, body } = completed(endpoint, result);
     // Express would respond with 304 to a condition that holds. A tag covers neither usage nor last uses.
     Object.defineProperty(req, 'fresh', { value: false });
@@ -306,8 +312,7 @@ function queryOf(req: Request): ParsedUrlQuery {
   return req.query as ParsedUrlQuery;
 }
 
-async function stream({ contentType, chunks, headers }: StreamedText, res: Response): Promise<void> {
-  res.type(contentType).set(headers);
+async function stream(chunks: StreamedText['chunks'], res: Response): Promise<void> {
   const body = Readable.from(chunks);
   try {
     await pipeline(body, res);

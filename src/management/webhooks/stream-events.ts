@@ -1,10 +1,11 @@
-import { AdminTokenNotFound, MissingScope, TollgateError } from '../../errors.ts';
+import { MissingScope, TollgateError } from '../../errors.ts';
 import { patternFault, typesHeardBy, unheardScope } from '../../events/event-patterns.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import type { Principal } from '../../permissions/principal.ts';
 import { isStorable } from '../../platform/text/storable-text.ts';
-import { type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
+import { type Endpoint, StreamedText } from '../endpoint.ts';
 import { queryParameters } from '../query-parameters.ts';
+import { isUnchanged } from '../unchanged-principal.ts';
 import { WEBHOOK_FIELDS } from './webhook-fields.ts';
 
 const STREAM_QUERY = {
@@ -67,24 +68,4 @@ function subjectOf(text: string | undefined): string | undefined {
 /** The number of an event; undefined for a text that is none of ours. */
 function sequenceOf(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}
-
-/**
- * Whether a principal is still as it was when it made the request: a token that was changed, rotated or deleted since, or has expired, must
- * be presented again, and a person whose session has ended must sign in again.
- */
-async function isUnchanged(
-  principal: Principal,
-  { tokens, sessions, clock }: Pick<ManagementServices, 'tokens' | 'sessions' | 'clock'>,
-): Promise<boolean> {
-  const { type, id, version, expiresAtMs } = principal;
-  if (expiresAtMs !== null && expiresAtMs <= clock.nowMs()) return false;
-  if (type === 'person' && id !== null) return sessions?.isUnchanged(id, principal) ?? false;
-  if (version === null || id === null) return true;
-  try {
-    return (await tokens.get(id, { onlyTags: [] })).version === version;
-  } catch (error) {
-    if (error instanceof AdminTokenNotFound) return false;
-    throw error;
-  }
 }
