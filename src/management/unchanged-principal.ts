@@ -2,7 +2,10 @@ import { AdminTokenNotFound, InvalidToken } from '../errors.ts';
 import type { Principal } from '../permissions/principal.ts';
 import type { ManagementServices, StreamedText } from './endpoint.ts';
 
-type PrincipalServices = Pick<ManagementServices, 'tokens' | 'sessions' | 'clock'>;
+interface PrincipalServices extends Pick<ManagementServices, 'clock'> {
+  readonly tokens: Pick<ManagementServices['tokens'], 'get'>;
+  readonly sessions?: Pick<NonNullable<ManagementServices['sessions']>, 'isUnchanged'> | undefined;
+}
 
 /** How long the chunks of a download are sent without a check of the principal. */
 const CHECK_EVERY_MS = 15_000;
@@ -40,7 +43,7 @@ export async function isUnchanged(
   const { type, id, version, expiresAtMs } = principal;
   if (expiresAtMs !== null && expiresAtMs <= clock.nowMs()) return false;
   if (type === 'person' && id !== null) return sessions?.isUnchanged(id, principal) ?? false;
-  if (version === null || id === null) return true;
+  if (type !== 'token' || id === null) return true;
   try {
     return (await tokens.get(id, { onlyTags: [] })).version === version;
   } catch (error) {

@@ -1,4 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { AdminTokenNotFound } from '../../src/errors.ts';
+import { whileUnchanged } from '../../src/management/unchanged-principal.ts';
+import { consumerOf } from '../../src/permissions/principal.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createSecret } from '../../src/secrets/secret-format.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
@@ -116,5 +119,19 @@ describe('A download that takes long', () => {
     expect(isCut).toBe(false);
     // The entries of all keys and the header.
     expect(text.split('\r\n').length).toBeGreaterThan(KEYS + 1);
+  });
+
+  it('goes on for the consumer of a key, whose secret is no admin token', async () => {
+    const { clock } = management;
+    const get = () => Promise.reject(new AdminTokenNotFound());
+    const consumer = consumerOf({ id: 'key_1', name: 'a key' }, { version: 1, endsAtMs: null });
+    async function* chunks() {
+      yield 'first';
+      clock.advance(15_000);
+      yield 'second';
+    }
+    const sent: string[] = [];
+    for await (const chunk of whileUnchanged(chunks(), consumer, { tokens: { get }, clock })) sent.push(chunk);
+    expect(sent).toEqual(['first', 'second']);
   });
 });
