@@ -81,6 +81,7 @@ describe('the buckets of a series', () => {
     requests: 10,
     successful: 7,
     averageResponseTimeMs: 5,
+    forwarded: 8,
     ...counts,
   });
   const series = (from: string, to: string, starts: readonly string[]): UsageSeries => ({

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { outcomesOf, sumOf } from '../../src/console/api/outcome-counts.ts';
 import { storeUsage, usageEvents } from '../usage/support/usage-events.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
@@ -49,6 +50,7 @@ const ROW = {
   serverErrors: 1,
   shadowLimited: 4,
   averageResponseTimeMs: 10.05,
+  forwarded: 8,
 };
 
 describe('GET /consumer-api-key/{consumerApiKeyId}/usage', () => {
@@ -70,6 +72,7 @@ describe('GET /consumer-api-key/{consumerApiKeyId}/usage', () => {
           successful: 5,
           failed: 0,
           averageResponseTimeMs: 0,
+          forwarded: 0,
         },
       ],
     });
@@ -106,6 +109,20 @@ describe('GET /consumer-api-key/{consumerApiKeyId}/usage', () => {
       { start: '2026-02-03T00:00:00Z', customerId: '__other__', requests: 10 },
       { start: '2026-02-03T00:00:00Z', customerId: 'anonymous', requests: 5 },
     ]);
+  });
+
+  it('says how to weight the means of its rows, as the console does', async () => {
+    const hour = (index: number) => ({ keyId, hourMs: hourMs('2026-01-20T00') + index * HOUR_MS });
+    await storeUsage(management.records.db, [
+      usageEvents(hour(0)),
+      usageEvents({ ...hour(1), requests: 20, forwarded: 2, forwardedUs: 60_000, rateLimited: 0 }),
+      usageEvents({ ...hour(2), requests: 90, forwarded: 0, forwardedUs: 0, rateLimited: 0 }),
+    ]);
+    const day = '?from=2026-01-20&to=2026-01-21';
+    const { body: hours } = await get(ofKey(day));
+    const { body: total } = await get(ofKey(`${day}&interval=total`));
+    expect(total.rows).toMatchObject([{ averageResponseTimeMs: 14.04, forwarded: 10 }]);
+    expect(sumOf(hours.rows.map(outcomesOf)).averageResponseTimeMs).toBeCloseTo(14.04);
   });
 
   it('groups by endpoint in UTC under each of its names, and shows the name', async () => {
@@ -298,9 +315,9 @@ describe('usage as CSV', () => {
     const { text, headers } = await get(ofKey(`${query}&groupBy=customer&format=csv`));
     expect(headers['content-type']).toBe('text/csv; charset=utf-8');
     expect(text).toBe(
-      'start,customerId,requests,successful,failed,rateLimited,clientErrors,serverErrors,shadowLimited,averageResponseTimeMs\r\n' +
-        "2026-02-02T00:00:00Z,'=1+1,10,7,3,2,2,1,4,10.05\r\n" +
-        '2026-02-02T00:00:00Z,anonymous,25,19,6,6,6,3,12,15.08\r\n',
+      'start,customerId,requests,successful,failed,rateLimited,clientErrors,serverErrors,shadowLimited,averageResponseTimeMs,forwarded\r\n' +
+        "2026-02-02T00:00:00Z,'=1+1,10,7,3,2,2,1,4,10.05,8\r\n" +
+        '2026-02-02T00:00:00Z,anonymous,25,19,6,6,6,3,12,15.08,16\r\n',
     );
   });
 
@@ -317,7 +334,7 @@ describe('usage as CSV', () => {
 
   it('quotes what RFC 4180 wants quoted', async () => {
     const { text } = await get(ofKey(`${query}&groupBy=endpoint,rateLimit&format=csv`));
-    expect(text.split('2026-02-02T00:00:00Z,')[1]).toBe('"/a,""b""\r\n",gold,10,7,3,2,2,1,4,10.05\r\n');
+    expect(text.split('2026-02-02T00:00:00Z,')[1]).toBe('"/a,""b""\r\n",gold,10,7,3,2,2,1,4,10.05,8\r\n');
   });
 
   it('is what the Accept header prefers, unless format says otherwise', async () => {

@@ -10,7 +10,10 @@ export interface Outcomes {
   readonly failed: number;
   /** How often a limit in shadow mode would have rejected a request that was not limited. */
   readonly shadowLimited: number;
+  /** Over `forwarded`; 0 if there are none. */
   readonly averageResponseTimeMs: number;
+  /** Requests that were forwarded to the backend. */
+  readonly forwarded: number;
 }
 
 export const NO_REQUESTS: Outcomes = {
@@ -20,6 +23,7 @@ export const NO_REQUESTS: Outcomes = {
   failed: 0,
   shadowLimited: 0,
   averageResponseTimeMs: 0,
+  forwarded: 0,
 };
 
 export function outcomesOf(row: UsageRow): Outcomes {
@@ -30,6 +34,7 @@ export function outcomesOf(row: UsageRow): Outcomes {
     failed: row.failed - row.rateLimited,
     shadowLimited: row.shadowLimited,
     averageResponseTimeMs: row.averageResponseTimeMs,
+    forwarded: row.forwarded,
   };
 }
 
@@ -42,9 +47,8 @@ export function sumOf(all: readonly Outcomes[]): Outcomes {
     total.limited += each.limited;
     total.failed += each.failed;
     total.shadowLimited += each.shadowLimited;
-    // The mean is over forwarded requests; limited ones were not forwarded.
-    responseTimesMs += each.averageResponseTimeMs * (each.requests - each.limited);
+    total.forwarded += each.forwarded;
+    responseTimesMs += each.averageResponseTimeMs * each.forwarded;
   }
-  const forwarded = total.requests - total.limited;
-  return { ...total, averageResponseTimeMs: forwarded === 0 ? 0 : responseTimesMs / forwarded };
+  return { ...total, averageResponseTimeMs: total.forwarded === 0 ? 0 : responseTimesMs / total.forwarded };
 }

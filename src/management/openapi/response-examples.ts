@@ -97,6 +97,7 @@ const USAGE_ROW = {
   serverErrors: 1,
   shadowLimited: 0,
   averageResponseTimeMs: 8.25,
+  forwarded: 114,
 };
 
 const TOKEN = {

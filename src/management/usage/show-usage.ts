@@ -30,7 +30,12 @@ const COUNT_FIELDS = {
     ...COUNT,
     description: 'How often a limit in shadow mode would have rejected a request that was allowed.',
   },
-  averageResponseTimeMs: { type: 'number', minimum: 0 },
+  averageResponseTimeMs: { type: 'number', minimum: 0, description: 'The mean over forwarded requests.' },
+  forwarded: {
+    ...COUNT,
+    description:
+      'Requests that were forwarded to the backend: the weight of averageResponseTimeMs in a sum of rows.',
+  },
 };
 
 const SERIES = named('UsageSeries', {
@@ -214,5 +219,6 @@ function presentRow(
     serverErrors,
     shadowLimited,
     averageResponseTimeMs: Math.round(meanUs / 10) / 100,
+    forwarded,
   };
 }

@@ -27,7 +27,7 @@ it('the chart of a key has the requests of all days after one without a midnight
   gateway.reply(200, {
     ...{ from: DAYS[0], to: '2018-11-07T00:00:00-02:00', completeUntil: '2018-11-07T00:00:00-02:00' },
     ...{ interval: 'day', timeZone: 'America/Sao_Paulo' },
-    rows: DAYS.map((start) => ({ start, ...ONE_REQUEST, averageResponseTimeMs: 5 })),
+    rows: DAYS.map((start) => ({ start, ...ONE_REQUEST, averageResponseTimeMs: 5, forwarded: 1 })),
   });
   render(
     <SignedIn url={gateway.url} scopes={['usage:read']}>
