@@ -1,6 +1,6 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { until } from '../support/until.ts';
 import { withTollgate } from './support/with-tollgate.ts';
@@ -299,3 +299,40 @@ describe('tollgate usage', () => {
     ]);
   });
 });
+
+describe('the pages of a list since a time ago', () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  it('are of one span, although time goes on between them', async () => {
+    const owned = ['read on', '--external-id', 'reader'];
+    const { id, secret } = await stage.tollgate.json('keys', 'create', ...owned);
+    await stage.tollgate.text('keys', 'disable', 'read on', '--yes');
+    await stage.tollgate.text('keys', 'enable', 'read on');
+    for (const path of ['/a', '/b', '/c']) await statusOf(`${stage.url}${path}`, secret);
+    const groups = ['--interval', 'total', '--group-by', 'endpoint'];
+    const ofAll = ['usage', '--external-id', 'reader', ...groups];
+    await until(async () => (await stage.tollgate.json(...ofAll)).rows.length === 3);
+    passSecondsWithEachRequest();
+    for (const command of [ofAll, ['keys', 'usage', 'read on', ...groups], ['audit', '--target', id]]) {
+      const list = [...command, '--from', '7d', '-o', 'id'];
+      const whole = await stage.tollgate.text(...list);
+      expect(whole.trim().split('\n')).toHaveLength(3);
+      expect(await stage.tollgate.text(...list, '--limit', '1', '--all')).toBe(whole);
+      const { stdout, stderr } = await stage.tollgate.run([...list, '--limit', '2']);
+      const [, next = ''] = /or (--.+) the next page/.exec(stderr) ?? [];
+      expect(stdout + (await stage.tollgate.text(...list, ...next.split(' ')))).toBe(whole);
+    }
+  });
+});
+
+function passSecondsWithEachRequest(): void {
+  const [{ now }, { fetch: send }] = [Date, globalThis];
+  let passedMs = 0;
+  jest.spyOn(Date, 'now').mockImplementation(() => now() + passedMs);
+  jest.spyOn(globalThis, 'fetch').mockImplementation((...request) => {
+    passedMs += 5000;
+    return send(...request);
+  });
+}

@@ -19,6 +19,19 @@ export function paged(command: Command): Command {
 /** The part of a page's query that chooses the page. */
 type PageQuery = { readonly limit?: number; readonly cursor?: string };
 
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor?: string | undefined;
+  /** The span of the query. The cursor belongs to it, but by the next command an option like `--from 7d` means another one. */
+  readonly span?: Span;
+}
+
+/** The ends of a span, as the interface accepts them. */
+interface Span {
+  readonly from?: string;
+  readonly to?: string;
+}
+
 /** The default: one or two screens. */
 const DEFAULT_LIMIT = 100;
 
@@ -26,11 +39,10 @@ const DEFAULT_LIMIT = 100;
 export async function* pagesOf<T>(
   { all, limit, cursor }: PageOptions,
   output: Output,
-  read: (
-    query: PageQuery,
-  ) => Promise<{ readonly items: readonly T[]; readonly nextCursor?: string | undefined }>,
+  read: (query: PageQuery) => Promise<Page<T>>,
 ): AsyncGenerator<readonly T[]> {
   let next = cursor;
+  let span: Span | undefined;
   do {
     const size = limit ?? (all ? undefined : DEFAULT_LIMIT);
     const page = await read({
@@ -39,6 +51,14 @@ export async function* pagesOf<T>(
     });
     yield page.items;
     next = page.nextCursor;
+    span = page.span;
   } while (all && next !== undefined);
-  if (next !== undefined) output.note(`There is more: --all shows it, or --cursor ${next} the next page.`);
+  if (next !== undefined)
+    output.note(`There is more: --all shows it, or ${optionsOf(next, span)} the next page.`);
+}
+
+/** The options that replace those of a command to show its next page. */
+function optionsOf(cursor: string, { from, to }: Span = {}): string {
+  const ends = [...(from === undefined ? [] : ['--from', from]), ...(to === undefined ? [] : ['--to', to])];
+  return [...ends, '--cursor', cursor].join(' ');
 }

@@ -47,9 +47,10 @@ Examples:
   );
   managed<AuditOptions>(list, terminal, async (session, _words, options) => {
     if (options.follow) return follow(session, options);
+    const query = queryOf(options);
     const pages = pagesOf(options, session.output, async (page) => {
-      const { entries, nextCursor } = await read(session, { ...queryOf(options), ...page });
-      return { items: entries, nextCursor };
+      const { entries, nextCursor } = await read(session, { ...query, ...page });
+      return { items: entries, nextCursor, span: query };
     });
     await session.output.list(ENTRIES, pages);
   });

@@ -18,6 +18,7 @@ export interface UsageOptions extends PageOptions {
 
 type Series = paths['/api-keys/usage']['get']['responses'][200]['content']['application/json'];
 type Row = Series['rows'][number];
+type Query = NonNullable<paths['/consumer-api-key/{consumerApiKeyId}/usage']['get']['parameters']['query']>;
 
 /** Adds the options of both series: that of one key and that of all keys. */
 export function usageOptions(command: Command): Command {
@@ -36,7 +37,28 @@ export function usageOptions(command: Command): Command {
   );
 }
 
-export function usageQuery({ from, to, interval, timeZone, groupBy, top, plan }: UsageOptions) {
+/** Writes a series: in JSON and YAML with the other fields of the response, in other formats only its rows. */
+export async function writeUsage(
+  options: UsageOptions,
+  output: Output,
+  read: (query: Query) => Promise<Series | string>,
+): Promise<void> {
+  const query = queryOf(options);
+  let first: Series | undefined;
+  const listed: Row[] = [];
+  const pages = pagesOf(options, output, async (page) => {
+    const series = await read({ ...query, ...page });
+    if (typeof series === 'string') throw new TypeError('the gateway sent CSV, which was not asked for');
+    first ??= series;
+    return { items: series.rows, nextCursor: series.nextCursor, span: query };
+  });
+  for await (const page of pages) listed.push(...page);
+  const rows = options.top === undefined ? listed : busiestFirst(listed);
+  const { nextCursor: _, ...about } = first ?? {};
+  await output.report(rowListing(options), rows, { ...about, rows });
+}
+
+function queryOf({ from, to, interval, timeZone, groupBy, top, plan }: UsageOptions): Query {
   return {
     ...(from !== undefined && { from: instant(from, 'ago', systemClock) }),
     ...(to !== undefined && { to: instant(to, 'ago', systemClock) }),
@@ -46,26 +68,6 @@ export function usageQuery({ from, to, interval, timeZone, groupBy, top, plan }:
     ...(top !== undefined && { top }),
     ...(plan !== undefined && { rateLimitId: plan }),
   };
-}
-
-/** Writes a series: in JSON and YAML with the other fields of the response, in other formats only its rows. */
-export async function writeUsage(
-  options: UsageOptions,
-  output: Output,
-  read: (page: { readonly limit?: number; readonly cursor?: string }) => Promise<Series | string>,
-): Promise<void> {
-  let first: Series | undefined;
-  const listed: Row[] = [];
-  const pages = pagesOf(options, output, async (page) => {
-    const series = await read(page);
-    if (typeof series === 'string') throw new TypeError('the gateway sent CSV, which was not asked for');
-    first ??= series;
-    return { items: series.rows, nextCursor: series.nextCursor };
-  });
-  for await (const page of pages) listed.push(...page);
-  const rows = options.top === undefined ? listed : busiestFirst(listed);
-  const { nextCursor: _, ...about } = first ?? {};
-  await output.report(rowListing(options), rows, { ...about, rows });
 }
 
 /** Sorts the rows of each start by requests, with the sum of the others last. */

@@ -1,7 +1,7 @@
 import { bodyOf } from '../../client/management-client.ts';
 import { managed } from '../api/session.ts';
 import type { Declare } from '../declare.ts';
-import { type UsageOptions, usageOptions, usageQuery, writeUsage } from './usage-listing.ts';
+import { type UsageOptions, usageOptions, writeUsage } from './usage-listing.ts';
 
 interface AllUsageOptions extends UsageOptions {
   readonly tag?: string;
@@ -24,13 +24,12 @@ export const declareUsage: Declare = (command, terminal) =>
     terminal,
     async ({ client, output }, _words, options) => {
       const { tag, externalId } = options;
-      const query = {
-        ...usageQuery(options),
+      const filter = {
         ...(tag !== undefined && { tag }),
         ...(externalId !== undefined && { externalId }),
       };
-      await writeUsage(options, output, (page) =>
-        bodyOf(client.GET('/api-keys/usage', { params: { query: { ...query, ...page } } })),
+      await writeUsage(options, output, (query) =>
+        bodyOf(client.GET('/api-keys/usage', { params: { query: { ...query, ...filter } } })),
       );
     },
   );

@@ -6,7 +6,7 @@ import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
 import { managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { Terminal } from '../../terminal.ts';
-import { type UsageOptions, usageOptions, usageQuery, writeUsage } from '../usage-listing.ts';
+import { type UsageOptions, usageOptions, writeUsage } from '../usage-listing.ts';
 import { filtered, type KeyFilterOptions, keyFilterOf } from './key-filter-options.ts';
 import { keyDetailListing, keyListing } from './key-listing.ts';
 
@@ -114,12 +114,8 @@ function declareUsage(keys: Command, terminal: Terminal): void {
   ).addHelpText('after', '\nExample:\n  tollgate keys usage "Mobile app" --from 7d --interval day');
   managed<UsageOptions>(usage, terminal, async ({ client, output }, [key = ''], options) => {
     const path = { consumerApiKeyId: await keyIdOf(client, key) };
-    await writeUsage(options, output, (page) =>
-      bodyOf(
-        client.GET('/consumer-api-key/{consumerApiKeyId}/usage', {
-          params: { path, query: { ...usageQuery(options), ...page } },
-        }),
-      ),
+    await writeUsage(options, output, (query) =>
+      bodyOf(client.GET('/consumer-api-key/{consumerApiKeyId}/usage', { params: { path, query } })),
     );
   });
 }
