@@ -51,7 +51,8 @@ function bucketStarts(from: number, to: number, calendar: Calendar): readonly nu
   const starts: number[] = [];
   for (let index = 0; ; index += 1) {
     const start = startOf(from, index, calendar);
-    if (start >= to) return starts;
+    // An hour of UTC belongs to the local day in which it begins: a day at half past has its first hour half an hour later.
+    if (Math.ceil(start / HOUR_MS) * HOUR_MS >= to) return starts;
     starts.push(start);
   }
 }
