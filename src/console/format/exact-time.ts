@@ -1,5 +1,7 @@
-/** The IANA name of the browser's time zone, such as `Europe/Berlin`. */
-export const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const { timeZone: name } = Intl.DateTimeFormat().resolvedOptions();
+
+/** The IANA name of the browser's time zone, such as `Europe/Berlin`; UTC where it is not known. */
+export const timeZone = name === undefined || name === 'Etc/Unknown' ? 'UTC' : name;
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 
