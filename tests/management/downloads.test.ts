@@ -131,7 +131,8 @@ describe('A download that takes long', () => {
       yield 'second';
     }
     const sent: string[] = [];
-    for await (const chunk of whileUnchanged(chunks(), consumer, { tokens: { get }, clock })) sent.push(chunk);
+    for await (const chunk of whileUnchanged(chunks(), consumer, { tokens: { get }, clock }))
+      sent.push(chunk);
     expect(sent).toEqual(['first', 'second']);
   });
 });
