@@ -2,13 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { PostgresSeriesStore } from '../../src/storage/postgres/usage/postgres-series-store.ts';
+import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import type { Grouping, SeriesCounts, SeriesRow } from '../../src/usage/series/series-store.ts';
 import type { Interval } from '../../src/usage/series/time-buckets.ts';
 import { TimeZone } from '../../src/usage/series/time-zone.ts';
 import { type SeriesRequest, UsageSeries } from '../../src/usage/series/usage-series.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { storeUsage, type UsageEvents } from '../usage/support/usage-events.ts';
+import { storeUsage, type UsageEvents, usageEvents } from '../usage/support/usage-events.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -226,6 +227,16 @@ const request: fc.Arbitrary<SeriesRequest> = fc
     })),
   );
 
+function seriesOf(store: TestRecords, retentionDays: number): UsageSeries {
+  return new UsageSeries({
+    store: new PostgresSeriesStore(store.records.db),
+    clock: new ManualClock(NOW_MS),
+    retentionDays,
+    pending: { read: async () => [], oldestAtMs: async () => undefined, knownOldestAtMs: () => undefined },
+    outages: () => [],
+  });
+}
+
 /** Jest compares for its message, in many times the CPU time: only where there is something to say. */
 function expectRows(rows: readonly SeriesRow[], expected: readonly SeriesRow[]): void {
   if (!isDeepStrictEqual(rows, expected)) expect(rows).toEqual(expected);
@@ -243,13 +254,7 @@ describe.each([
     await storeUsage(store.records.db, events.slice(0, half));
     // Some of these are added to rows that are there already.
     await storeUsage(store.records.db, events.slice(half), HOURS_SINCE_MS);
-    series = new UsageSeries({
-      store: new PostgresSeriesStore(store.records.db),
-      clock: new ManualClock(NOW_MS),
-      retentionDays: RETENTION_DAYS,
-      pending: { read: async () => [], oldestAtMs: async () => undefined, knownOldestAtMs: () => undefined },
-      outages: () => [],
-    });
+    series = seriesOf(store, RETENTION_DAYS);
   });
   afterAll(() => store?.remove());
 
@@ -326,5 +331,31 @@ describe.each([
     const first = await total({ ...asked, span: { ...whole, toMs: middleMs } });
     const second = await total({ ...asked, span: { ...whole, fromMs: middleMs } });
     expect(first + second).toBe(expected);
+  });
+
+  it('sums to the same with and without keys if days are kept less long than hours', async () => {
+    const kept = await createRecords();
+    try {
+      const { db } = kept.records;
+      const [first, second] = [KEYS[0] ?? '', KEYS[1] ?? ''];
+      const hourMs = NOW_MS - (NOW_MS % HOUR_MS);
+      await storeUsage(db, [
+        usageEvents({ keyId: first, hourMs: hourMs - 60 * DAY_MS, requests: 900 }),
+        usageEvents({ keyId: second, hourMs: hourMs - 60 * DAY_MS, requests: 90 }),
+        usageEvents({ keyId: first, hourMs: hourMs - 10 * DAY_MS, requests: 200 }),
+      ]);
+      const retention = { hoursKeptMs: 90 * DAY_MS, daysKeptMs: 30 * DAY_MS };
+      await new PostgresUsageHistory(db).prune({ nowMs: NOW_MS, ...retention });
+      const span = { fromMs: NOW_MS - 80 * DAY_MS, toMs: NOW_MS };
+      const asked = { span, interval: 'total', zone: UTC, groupBy: [], filter: {}, top: undefined } as const;
+      const byKey = { ...asked, groupBy: ['key'] } as const;
+      const requests = async (request: SeriesRequest) =>
+        (await seriesOf(kept, 90).read(request, 10)).rows.map(({ counts }) => counts.requests);
+      expect(await requests(asked)).toEqual([1190]);
+      expect(await requests(byKey)).toEqual([1100, 90]);
+      expect((await requests({ ...byKey, top: 1 })).toSorted((a, b) => a - b)).toEqual([90, 1100]);
+    } finally {
+      await kept.remove();
+    }
   });
 });

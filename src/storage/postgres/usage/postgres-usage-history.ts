@@ -124,9 +124,10 @@ export class PostgresUsageHistory implements UsageHistory {
     await rotateUsagePartitions(this.#db, { nowMs, hoursSinceMs: nowMs - hoursKeptMs, daysSinceMs });
     // Redis forgets a writer that wrote nothing for a day, and the writer has long given up its last write.
     await sql`DELETE FROM usage_writers WHERE moved_at < now() - interval '7 days'`.execute(this.#db);
-    // The hours of all keys together are few rows: they are kept as long as days.
+    // The hours of all keys together are few rows. They are kept as long as the longer of hours and days, of which they are the sums.
+    const totalsSinceMs = nowMs - Math.max(hoursKeptMs, daysKeptMs);
     await sql`DELETE FROM usage_total_hours
-      WHERE hour < ${new Date(daysSinceMs).toISOString()}::timestamptz`.execute(this.#db);
+      WHERE hour < ${new Date(totalsSinceMs).toISOString()}::timestamptz`.execute(this.#db);
   }
 
   async #applyAsOften(batch: UsageBatch, requireHeld: () => void, attempts: number): Promise<ApplyOutcome> {
