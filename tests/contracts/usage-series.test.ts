@@ -6,7 +6,7 @@ import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-
 import type { Grouping, SeriesCounts, SeriesRow } from '../../src/usage/series/series-store.ts';
 import type { Interval } from '../../src/usage/series/time-buckets.ts';
 import { TimeZone } from '../../src/usage/series/time-zone.ts';
-import { type SeriesRequest, UsageSeries } from '../../src/usage/series/usage-series.ts';
+import { type SeriesPage, type SeriesRequest, UsageSeries } from '../../src/usage/series/usage-series.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { storeUsage, type UsageEvents, usageEvents } from '../usage/support/usage-events.ts';
@@ -106,7 +106,7 @@ function isOfKeys({ groupBy, filter }: SeriesRequest): boolean {
 
 function isByDay({ groupBy, interval, zone }: SeriesRequest): boolean {
   const isNamed = groupBy.includes('endpoint') || groupBy.includes('customer');
-  return isNamed || (interval !== 'hour' && zone.name === 'UTC');
+  return isNamed || interval === 'total' || (interval !== 'hour' && zone.name === 'UTC');
 }
 
 /** Rounded outwards: to hours, or to days where days are all that is kept. */
@@ -331,6 +331,17 @@ describe.each([
     const first = await total({ ...asked, span: { ...whole, toMs: middleMs } });
     const second = await total({ ...asked, span: { ...whole, fromMs: middleMs } });
     expect(first + second).toBe(expected);
+  });
+
+  it.each(ZONES)('sums keys to the total of all, beyond the kept hours, in $name', async (zone) => {
+    const span = { fromMs: zone.startOf(Date.UTC(2026, 1, 25)), toMs: NOW_MS };
+    const asked = { span, interval: 'total', zone, groupBy: [], filter: {}, top: undefined } as const;
+    const byKey = await series.read({ ...asked, groupBy: ['key'], top: 2 }, 10);
+    const whole = await series.read({ ...asked, span: byKey.span }, 10);
+    const requests = ({ rows }: SeriesPage) => rows.reduce((sum, { counts }) => sum + counts.requests, 0);
+    // The first day is a whole one of UTC.
+    expect(byKey.span.fromMs).toBe(Math.floor(span.fromMs / DAY_MS) * DAY_MS);
+    expect(requests(byKey)).toBe(requests(whole));
   });
 
   it('sums to the same with and without keys if days are kept less long than hours', async () => {

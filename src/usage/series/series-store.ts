@@ -32,7 +32,7 @@ export interface SeriesSelection {
   readonly source: 'totalHours' | 'hours' | 'endpointDays' | 'customerDays';
   /**
    * Hours before this instant, the start of a day of UTC, may have been removed: days by endpoint are read instead. Undefined if the source
-   * is not `hours`, or if days can't replace hours because the buckets are hours or belong to another time zone.
+   * is not `hours`, or if days can't replace hours because the buckets are hours, or days or months of another time zone.
    */
   readonly hoursSinceMs: number | undefined;
   /** The span in quarters of days and hours, of which both are kept for each key; undefined if they may have been removed. */

@@ -172,9 +172,11 @@ export class UsageSeries {
   #selectionOf({ span: requested, interval, zone, groupBy, filter, top }: SeriesRequest): SeriesSelection {
     const source = sourceOf(groupBy, filter);
     const isByDay = source === 'endpointDays' || source === 'customerDays';
-    const mayBeByDay = interval !== 'hour' && zone.isUtc;
-    if (isByDay && !mayBeByDay) throw new UnsupportedGrouping();
+    const areUtcDays = interval !== 'hour' && zone.isUtc;
+    if (isByDay && !areUtcDays) throw new UnsupportedGrouping();
     const keptSinceMs = this.#hoursSince();
+    // One bucket for the whole span has no borders at which days of UTC would have to be split.
+    const mayBeByDay = areUtcDays || interval === 'total';
     const hoursSinceMs = source === 'hours' && mayBeByDay ? keptSinceMs : undefined;
     const span = isByDay ? wholeDays(requested) : spanOfHours(requested, zone, hoursSinceMs);
     const starts = bucketStarts(span, interval, zone, MAX_SERIES_ROWS);
