@@ -109,6 +109,7 @@ function reporter(db: RecordsDatabase): (name: string, asked: Asked) => Promise<
     store: new PostgresSeriesStore(db),
     clock: systemClock,
     retentionDays: 90,
+    dailyRetentionDays: 400,
     pending: { read: async () => [], oldestAtMs: async () => undefined, knownOldestAtMs: () => undefined },
     outages: () => [],
   });

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { PostgresSeriesStore } from '../../src/storage/postgres/usage/postgres-series-store.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
@@ -232,6 +232,7 @@ function seriesOf(store: TestRecords, retentionDays: number): UsageSeries {
     store: new PostgresSeriesStore(store.records.db),
     clock: new ManualClock(NOW_MS),
     retentionDays,
+    dailyRetentionDays: 60,
     pending: { read: async () => [], oldestAtMs: async () => undefined, knownOldestAtMs: () => undefined },
     outages: () => [],
   });
@@ -256,6 +257,7 @@ describe.each([
     await storeUsage(store.records.db, events.slice(half), HOURS_SINCE_MS);
     series = seriesOf(store, RETENTION_DAYS);
   });
+  afterEach(() => void jest.restoreAllMocks());
   afterAll(() => store?.remove());
 
   it('is what a model makes of the same requests, for any query', async () => {
@@ -343,6 +345,27 @@ describe.each([
     expect(byKey.span.fromMs).toBe(Math.floor(span.fromMs / DAY_MS) * DAY_MS);
     expect(requests(byKey)).toBe(requests(whole));
   });
+
+  it.each([
+    ['Africa/Casablanca', 'day', '1999-01-01', '2026-05-01'],
+    ['Africa/Casablanca', 'month', '1970-01-01', '2800-01-01'],
+    ['Africa/Casablanca', 'day', '1999-01-01', '2001-01-01'],
+    ['UTC', 'day', '1999-01-01', '2001-01-01'],
+    ['UTC', 'total', '1999-01-01', '2800-01-01'],
+  ] as const)(
+    'computes only dates that can have rows: %s by %s, %s to %s',
+    async (name, interval, from, to) => {
+      const zone = new TimeZone(name);
+      const span = { fromMs: zone.startOf(Date.parse(from)), toMs: zone.startOf(Date.parse(to)) };
+      const asked = { span, interval, zone, groupBy: [], filter: {}, top: undefined };
+      const format = jest.spyOn(Intl.DateTimeFormat.prototype, 'formatToParts');
+      const page = await series.read(asked, 10_000);
+      // Some for each of the days that are kept, and of the months around them; the longest span has 10 000 buckets.
+      expect(format.mock.calls.length).toBeLessThan(1000);
+      expectRows(page.rows, modelRows(asked));
+      expect(page.span).toEqual(span);
+    },
+  );
 
   it('sums to the same with and without keys if days are kept less long than hours', async () => {
     const kept = await createRecords();

@@ -46,6 +46,7 @@ export function usageSeries(
     store: new PostgresSeriesStore(records.db),
     clock: platform.clock,
     retentionDays: settings.usageRetentionDays,
+    dailyRetentionDays: settings.usageDailyRetentionDays,
     pending: usage.pending,
     outages: () => counting.shared?.redis.replicas.outages ?? [],
   });

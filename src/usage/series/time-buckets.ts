@@ -92,30 +92,32 @@ export function hoursOfDays({ fromMs, toMs }: TimeSpan): readonly HoursOfDays[] 
   ].filter(({ days, fromHour, toHour }) => fromHour < toHour && days.fromMs < days.toMs);
 }
 
-/**
- * The first instants of the buckets that the span touches, in order; the first one may lie before the span. If there are more than
- * `most` buckets, the list has one start more than that, which tells the caller.
- */
+/** The first instants of the buckets that the span touches, in order; the first one may lie before the span. */
 export function bucketStarts(
   { fromMs, toMs }: TimeSpan,
   interval: Interval,
   zone: TimeZone,
-  most: number,
 ): readonly number[] {
-  if (interval === 'total') return [fromMs];
-  const date = zone.dateAt(fromMs);
-  const startOf = (index: number): number => {
-    if (interval === 'hour') return floorToHour(fromMs) + index * HOUR_MS;
-    return zone.startOf(interval === 'day' ? date + index * DAY_MS : monthAfter(date, index));
-  };
+  const startOf = bucketsFrom(fromMs, interval, zone);
   const starts: number[] = [];
-  for (let index = 0; starts.length <= most; index += 1) {
-    const start = startOf(index);
-    if (start >= toMs) break;
+  let start = startOf(0);
+  for (let index = 1; start < toMs; index += 1) {
     // A day that the zone skipped has the same start as the next one.
     if (start !== starts.at(-1)) starts.push(start);
+    start = startOf(index);
   }
   return starts;
+}
+
+/**
+ * The first instant of each bucket by its number, from 0 for the one that has the instant `fromMs`. A day that the zone skipped has a
+ * number too.
+ */
+export function bucketsFrom(fromMs: number, interval: Interval, zone: TimeZone): (index: number) => number {
+  if (interval === 'total') return (index) => (index === 0 ? fromMs : Number.POSITIVE_INFINITY);
+  if (interval === 'hour') return (index) => floorToHour(fromMs) + index * HOUR_MS;
+  const date = zone.dateAt(fromMs);
+  return (index) => zone.startOf(interval === 'day' ? date + index * DAY_MS : monthAfter(date, index));
 }
 
 /** The first date of the `index`th month after the one of a date. */

@@ -15,6 +15,7 @@ import {
 } from './series-store.ts';
 import {
   bucketStarts,
+  bucketsFrom,
   type Interval,
   quartersAndHours,
   type TimeSpan,
@@ -51,6 +52,8 @@ export interface UsageSeriesOptions {
   readonly clock: Clock;
   /** Days for which hours are kept. */
   readonly retentionDays: number;
+  /** Days for which days by endpoint and by customer are kept. */
+  readonly dailyRetentionDays: number;
   /**
    * What is not in the history yet. `oldestAtMs` while that can't be read: an instant before which nothing can be missing from the history;
    * undefined if none is known.
@@ -65,7 +68,15 @@ export interface UsageSeriesOptions {
 /** Most rows that a series may have, and so most buckets. */
 export const MAX_SERIES_ROWS = 10_000;
 
+/** What to read for a request. */
+interface Reading extends SeriesSelection {
+  /** That of the response. Longer than `span` where no rows can be. */
+  readonly responseSpan: TimeSpan;
+}
+
 const DAY_MS = 86_400_000;
+/** Rows may be older than they are kept for, as they are removed in whole months, and newer than now by the clock of another replica. */
+const MARGIN_MS = 62 * DAY_MS;
 /**
  * Longer than a record stays in its replica while the stores respond or fail for less than two seconds, plus the difference between clocks.
  * Milliseconds.
@@ -88,14 +99,14 @@ export class UsageSeries {
    * 10 000 rows, `StoreUnavailable`.
    */
   async read(request: SeriesRequest, limit: number, after?: SeriesPosition): Promise<SeriesPage> {
-    const selection = this.#selectionOf(request);
+    const reading = this.#readingOf(request);
     const nowMs = this.#options.clock.nowMs();
     // Read before the rows, which then include all that is in the history at this time.
     const oldestAtMs = await this.#unlessAway(
       async () => (await this.#options.pending.oldestAtMs()) ?? nowMs,
     );
-    if (oldestAtMs === undefined) return this.#readHistory(selection, limit, after);
-    return this.#readPage(selection, this.#settledUntil(Math.min(oldestAtMs, nowMs)), { limit, after });
+    if (oldestAtMs === undefined) return this.#readHistory(reading, limit, after);
+    return this.#readPage(reading, this.#settledUntil(Math.min(oldestAtMs, nowMs)), { limit, after });
   }
 
   /** Before this instant all usage is in the history, in milliseconds since 1970; undefined while that is not known. */
@@ -117,24 +128,20 @@ export class UsageSeries {
     after?: SeriesPosition,
   ): Promise<SeriesPage> {
     const filter = { ...request.filter, keyId };
-    const selection = this.#selectionOf({ ...request, filter });
+    const reading = this.#readingOf({ ...request, filter });
     const nowMs = this.#options.clock.nowMs();
     // Read before the history. Counts that are moved in between are in its rows, and the store does not add them again.
     const batches = await this.#unlessAway(() => this.#options.pending.read([keyId]));
-    if (batches === undefined) return this.#readHistory(selection, limit, after);
-    const pending = pendingRows(batches, selection.source);
-    return this.#readPage({ ...selection, pending }, this.#settledUntil(nowMs), { limit, after });
+    if (batches === undefined) return this.#readHistory(reading, limit, after);
+    const pending = pendingRows(batches, reading.source);
+    return this.#readPage({ ...reading, pending }, this.#settledUntil(nowMs), { limit, after });
   }
 
   /** A page of what the history has. */
-  #readHistory(
-    selection: SeriesSelection,
-    limit: number,
-    after: SeriesPosition | undefined,
-  ): Promise<SeriesPage> {
+  #readHistory(reading: Reading, limit: number, after: SeriesPosition | undefined): Promise<SeriesPage> {
     const known = this.#options.pending.knownOldestAtMs();
-    const settledUntilMs = known === undefined ? selection.span.fromMs : this.#settledUntil(known);
-    return this.#readPage(selection, settledUntilMs, { limit, after });
+    const settledUntilMs = known === undefined ? reading.responseSpan.fromMs : this.#settledUntil(known);
+    return this.#readPage(reading, settledUntilMs, { limit, after });
   }
 
   /** Undefined if the live usage is unavailable. */
@@ -155,21 +162,21 @@ export class UsageSeries {
   }
 
   async #readPage(
-    selection: SeriesSelection,
+    reading: Reading,
     settledUntilMs: number,
     { limit, after }: { readonly limit: number; readonly after: SeriesPosition | undefined },
   ): Promise<SeriesPage> {
     // One row more than requested shows whether there is a next page.
-    const { rows: found, total } = await this.#options.store.read(selection, limit + 1, after);
-    if (total > MAX_SERIES_ROWS) throw await this.#tooLarge(selection);
+    const { rows: found, total } = await this.#options.store.read(reading, limit + 1, after);
+    if (total > MAX_SERIES_ROWS) throw await this.#tooLarge(reading);
     const rows = found.slice(0, limit);
     const last = rows.at(-1);
     const next = found.length > limit && last !== undefined ? { next: last } : {};
-    const { span } = selection;
+    const span = reading.responseSpan;
     return { span, completeUntilMs: Math.min(settledUntilMs, span.toMs), rows, ...next };
   }
 
-  #selectionOf({ span: requested, interval, zone, groupBy, filter, top }: SeriesRequest): SeriesSelection {
+  #readingOf({ span: requested, interval, zone, groupBy, filter, top }: SeriesRequest): Reading {
     const source = sourceOf(groupBy, filter);
     const isByDay = source === 'endpointDays' || source === 'customerDays';
     const areUtcDays = interval !== 'hour' && zone.isUtc;
@@ -178,14 +185,23 @@ export class UsageSeries {
     // One bucket for the whole span has no borders at which days of UTC would have to be split.
     const mayBeByDay = areUtcDays || interval === 'total';
     const hoursSinceMs = source === 'hours' && mayBeByDay ? keptSinceMs : undefined;
-    const span = isByDay ? wholeDays(requested) : spanOfHours(requested, zone, hoursSinceMs);
-    const starts = bucketStarts(span, interval, zone, MAX_SERIES_ROWS);
-    const firstBeyond = starts[MAX_SERIES_ROWS];
-    if (firstBeyond !== undefined) throw new RangeTooLarge({ fromMs: span.fromMs, toMs: firstBeyond });
+    const responseSpan = isByDay ? wholeDays(requested) : spanOfHours(requested, zone, hoursSinceMs);
+    requireFewBuckets(responseSpan, interval, zone);
+    const span = this.#withRows(responseSpan);
+    const starts = interval === 'total' ? [responseSpan.fromMs] : bucketStarts(span, interval, zone);
     const ranked =
       keptSinceMs <= span.fromMs ? quartersAndHours(span, this.#options.clock.nowMs()) : undefined;
-    const rows = { span, source, hoursSinceMs, quartersAndHours: ranked, pending: [] };
+    const rows = { span, responseSpan, source, hoursSinceMs, quartersAndHours: ranked, pending: [] };
     return { ...rows, interval, bucketStarts: starts, groupBy, filter, top };
+  }
+
+  /** The part of a span that can have rows: computing the days of a zone takes time, and a span may have many years without rows. */
+  #withRows({ fromMs, toMs }: TimeSpan): TimeSpan {
+    const { clock, retentionDays, dailyRetentionDays } = this.#options;
+    const keptMs = Math.max(retentionDays, dailyRetentionDays) * DAY_MS;
+    const today = Math.floor(clock.nowMs() / DAY_MS) * DAY_MS;
+    const within = (ms: number) => Math.min(Math.max(ms, today - keptMs - MARGIN_MS), today + MARGIN_MS);
+    return { fromMs: within(fromMs), toMs: within(toMs) };
   }
 
   /** The first day of UTC whose hours are all kept. */
@@ -194,11 +210,16 @@ export class UsageSeries {
     return Math.ceil((clock.nowMs() - retentionDays * DAY_MS) / DAY_MS) * DAY_MS;
   }
 
-  async #tooLarge(selection: SeriesSelection): Promise<RangeTooLarge> {
-    const fromMs = selection.span.fromMs;
-    const toMs = await this.#options.store.startOfRow(selection, MAX_SERIES_ROWS);
+  async #tooLarge(reading: Reading): Promise<RangeTooLarge> {
+    const fromMs = reading.responseSpan.fromMs;
+    const toMs = await this.#options.store.startOfRow(reading, MAX_SERIES_ROWS);
     return new RangeTooLarge(toMs === undefined || toMs <= fromMs ? undefined : { fromMs, toMs });
   }
+}
+
+function requireFewBuckets({ fromMs, toMs }: TimeSpan, interval: Interval, zone: TimeZone): void {
+  const firstBeyond = bucketsFrom(fromMs, interval, zone)(MAX_SERIES_ROWS);
+  if (firstBeyond < toMs) throw new RangeTooLarge({ fromMs, toMs: firstBeyond });
 }
 
 function sourceOf(groupBy: readonly Grouping[], filter: SeriesFilter): SeriesSelection['source'] {
