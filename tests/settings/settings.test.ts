@@ -170,7 +170,7 @@ describe('settings', () => {
     ['BACKEND_CONNECTIONS', '0'],
     ['BACKEND_CONNECTIONS_PER_KEY', '0'],
     ['UPGRADES_PER_KEY', 'none'],
-    ['KEEP_ALIVE_MS', '999'],
+    ['KEEP_ALIVE_MS', '14999'],
     ['KEEP_ALIVE_MS', '65s'],
     ['REQUEST_BODY_MIN_BYTES_PER_SECOND', '-1'],
     ['RESPONSE_BODY_MIN_BYTES_PER_SECOND', 'slow'],

@@ -73,18 +73,22 @@ export async function openSession(options: SessionOptions, terminal: Terminal): 
 
 /** Says how to go on where the session of a person has ended: its secret can't be used any more. */
 function endingWith(
-  { url, token, contextName = 'default' }: Connection,
+  { url, token, contextName }: Connection,
   send: (request: Request) => Promise<Response>,
 ): (request: Request) => Promise<Response> {
   if (!token.startsWith('tgs_')) return send;
-  // Without the name the login would replace the context `default`, which may be of another gateway.
-  const name = contextName === 'default' ? '' : ` --name ${contextName}`;
+  // Without a name the login would replace the context `default`, which may be of another gateway.
+  const name = contextName === 'default' ? '' : ` --name ${shellWord(contextName ?? new URL(url).hostname)}`;
   return async (request) => {
     const response = await send(request);
     if (response.status === 401)
       throw new CommandFault('credentials', `Your session has ended: run tollgate login ${url} --sso${name}`);
     return response;
   };
+}
+
+function shellWord(text: string): string {
+  return /^[\w.-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Notes once that a change is not in force at once. */

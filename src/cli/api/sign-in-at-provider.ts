@@ -48,13 +48,15 @@ async function onAnyDevice(
     stderr.write(`or open ${webAddress(verificationUriComplete)} and compare the code.\n`);
   const endAtMs = systemClock.monotonicMs() + seconds(begun.expiresInS) * 1000;
   let intervalS = seconds(begun.intervalS);
-  while (systemClock.monotonicMs() < endAtMs) {
+  for (;;) {
+    // Asked later, the gateway would say that there was no such sign-in.
+    if (systemClock.monotonicMs() + intervalS * 1000 >= endAtMs)
+      throw new CommandFault('credentials', 'The code has expired: run the command again.');
     await pause(intervalS * 1000);
     const finished = await post(url, '/finish', { ticket });
     if (finished.state === 'signed_in') return sessionIn(finished);
     if (finished.state === 'slow_down') intervalS += SLOWER_BY_S;
   }
-  throw new CommandFault('credentials', 'The code has expired: run the command again.');
 }
 
 async function inBrowserHere(
