@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { endChild } from '../support/end-child.ts';
+import { freePort } from '../support/free-port.ts';
 import { until } from '../support/until.ts';
 import { WITH_FULL_DISK } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
@@ -181,6 +182,21 @@ describe('tollgate audit', () => {
     const useless = await verify('--expect', file);
     expect(useless).toMatchObject({ code: 64, stderr: expect.stringContaining('for a log that is valid') });
     expect((await verify('--expect', join(stage.directory, 'none.json'))).code).toBe(64);
+  });
+
+  it('verifies the log of the gateway that the options choose, on either level', async () => {
+    // An ignored --url or --retries leaves the command with a gateway that is not there.
+    const environment = { TOLLGATE_URL: `http://127.0.0.1:${await freePort()}` };
+    const chosen = ['--url', stage.url, '--retries', '0', '-o', 'csv'];
+    for (const words of [
+      ['audit', 'verify', ...chosen],
+      ['audit', ...chosen, 'verify'],
+    ]) {
+      const { code, stdout } = await stage.tollgate.run(words, { environment });
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/^valid,entries,.*\r?\ntrue,/)]);
+    }
+    const unknown = await stage.tollgate.run(['audit', 'verify', '--context', 'unknown']);
+    expect(unknown).toMatchObject({ code: 64, stdout: '', stderr: expect.stringContaining('unknown') });
   });
 
   it('follows the log: each new entry once, and none from before', async () => {

@@ -26,7 +26,8 @@ export type Handle<Options> = (session: Session, words: readonly string[], optio
 /** Adds the options of every command that uses the management interface, and its action. */
 export function managed<Options>(command: Command, terminal: Terminal, handle: Handle<Options>): Command {
   return connected(writesData(command)).action(async () => {
-    const options = command.opts<Options & SessionOptions>();
+    // Commander parses an option that a parent declares too, such as --url, as the parent's.
+    const options = command.optsWithGlobals<Options & SessionOptions>();
     // A variadic argument is a list.
     await handle(
       await openSession(options, terminal),
