@@ -285,6 +285,26 @@ describe('a row of tollgate import csv', () => {
       expect(JSON.stringify(report) + stderr).not.toContain(secret);
     }
   });
+
+  it('whose limit is no count is named with it, and makes no key', async () => {
+    const cells = ['0', '"10,000"', 'unlimited', '-1', '1.5', '1000000000000000'];
+    const long = secretOf('in-the-wrong-column');
+    const rows = [...cells, long].map((cell, n) => `limit-${n},${secretOf(`limit-${n}`)},${cell}`);
+    const path = await file('limits.csv', `name,secret,limit\n${rows.join('\n')}\n`);
+    const rule = 'has a limit that is not a whole number from 1 to 999999999999999';
+    for (const options of [['--dry-run'], []]) {
+      const { code, report } = await imported('csv', path, ...options);
+      expect([code, report.plans.made, report.keys.made]).toEqual([1, [], 0]);
+      expect(report.notCarried).toEqual([
+        ...cells.map((cell, n) => ({
+          what: 'key',
+          name: `limit-${n}`,
+          reason: `row ${n + 2} ${rule}: "${cell.replaceAll('"', '')}"`,
+        })),
+        { what: 'key', name: `limit-${cells.length}`, reason: `row ${cells.length + 2} ${rule}` },
+      ]);
+    }
+  });
 });
 
 describe('tollgate import', () => {

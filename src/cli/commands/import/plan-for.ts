@@ -9,7 +9,7 @@ export type NewPlan = paths['/rate-limit/create']['post']['requestBody']['conten
 /** The gateway accepts no more than one limit and seven additional ones, ids of 64 characters, and these counts. */
 const MAX_LIMITS = 8;
 const MAX_ID_LENGTH = 64;
-const MAX_COUNT = 999_999_999_999_999;
+export const MAX_COUNT = 999_999_999_999_999;
 
 export interface PlanForLimits {
   /** Undefined for no limit. */
@@ -34,7 +34,12 @@ export function planFor(source: string, name: string, limits: readonly ForeignLi
 }
 
 function isValid({ limit, period }: ForeignLimit): boolean {
-  return Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_COUNT && parsePeriod(period) !== undefined;
+  return isCount(limit) && parsePeriod(period) !== undefined;
+}
+
+/** Whether the gateway accepts a number as a limit. */
+export function isCount(limit: number): boolean {
+  return Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_COUNT;
 }
 
 function periodFaultOf({ period }: ForeignLimit): string {

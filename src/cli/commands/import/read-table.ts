@@ -1,7 +1,9 @@
 import { parse } from 'csv-parse/sync';
 import { periodFault } from '../../../limiter/period.ts';
+import { MIN_SECRET_LENGTH } from '../../../secrets/secret-format.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { ForeignKey, ForeignKeys, LeftOut } from './foreign-keys.ts';
+import { isCount, MAX_COUNT } from './plan-for.ts';
 
 /** The columns that are read, with the names under which they are found: letters and digits alone count. */
 const COLUMNS = {
@@ -85,6 +87,7 @@ function keyOf(cell: (column: Column) => string): ForeignKey | string {
   const enabled = ENABLED.get(cell('enabled').toLowerCase());
   if (enabled === undefined)
     return `has another word under enabled than ${[...ENABLED.keys()].filter(Boolean).join(', ')}`;
+  if (limit && !isCount(Number(limit))) return limitFault(limit);
   const period = cell('period') || 'minute';
   const fault = limit ? periodFault(period) : undefined;
   if (fault !== undefined) return `has a period that can be none here: ${fault}`;
@@ -102,4 +105,10 @@ function keyOf(cell: (column: Column) => string): ForeignKey | string {
     }),
     ...(externalId && { externalId }),
   };
+}
+
+/** Shows no text that is long enough to be a secret in a wrong column. */
+function limitFault(limit: string): string {
+  const shown = limit.length < MIN_SECRET_LENGTH ? `: ${JSON.stringify(limit)}` : '';
+  return `has a limit that is not a whole number from 1 to ${MAX_COUNT}${shown}`;
 }
