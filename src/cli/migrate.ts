@@ -4,10 +4,12 @@ import { createLogger } from '../platform/logger.ts';
 import { systemRandom } from '../platform/random.ts';
 import { InvalidSettings, readRecordSettings } from '../settings/settings.ts';
 import { EXIT_CODES } from './exit-codes.ts';
+import { requireRecords } from './require-records.ts';
 
 /** Applies the migrations of `sql/`. Exit code 0 if the store then has the schema of this version, 78 for bad settings, else 1. */
 async function migrate(): Promise<number> {
   const settings = readRecordSettings(process.env);
+  requireRecords(settings);
   const log = createLogger(settings.logLevel);
   const records = await openRecordStore(settings, { clock: systemClock, random: systemRandom, log });
   try {

@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs';
 import { rotateAdminTokens } from '../admins/rotate-admin-tokens.ts';
 import { explainUnavailability } from '../app/diagnosis/records-fault.ts';
-import { openRecordStore, recordsDirectory } from '../app/stores/open-stores.ts';
+import { openRecordStore } from '../app/stores/open-stores.ts';
 import { rotateSealedWebhooks } from '../events/rotate-sealed-webhooks.ts';
 import { rotateSealedResponses } from '../idempotency/rotate-sealed-responses.ts';
 import { rotateSealedHandovers } from '../keys/handovers/rotate-sealed-handovers.ts';
@@ -11,9 +10,10 @@ import { createLogger } from '../platform/logger.ts';
 import { StartFault } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
 import { SecretVault } from '../secrets/secret-vault.ts';
-import { InvalidSettings, type RecordSettings, readRotationSettings } from '../settings/settings.ts';
+import { InvalidSettings, readRotationSettings } from '../settings/settings.ts';
 import { rotateSealedSessions } from '../sign-in/sealed-session.ts';
 import { EXIT_CODES } from './exit-codes.ts';
+import { requireRecords } from './require-records.ts';
 
 /**
  * Replaces the seal of every stored secret by one with the first key of `ENCRYPTION_KEY`, while replicas run, so that the other keys can
@@ -56,14 +56,6 @@ async function rotate(): Promise<number> {
   } finally {
     await records.close();
   }
-}
-
-/** An embedded store that is not there would be made, empty, and nothing be rotated. */
-function requireRecords(settings: RecordSettings): void {
-  if (settings.databaseUrl !== null || existsSync(recordsDirectory(settings))) return;
-  throw new InvalidSettings([
-    `DATABASE_URL: is not set, and DATA_DIR (${settings.dataDir}) holds no embedded store`,
-  ]);
 }
 
 function sentenceOf(error: unknown): string {

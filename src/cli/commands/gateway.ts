@@ -20,7 +20,7 @@ export const declareServe: Declare = (command) =>
 export const declareMigrate: Declare = (command) =>
   void command
     .description(
-      'Applies the migrations that the database of DATABASE_URL lacks. Exit code 0 when it is as this version needs it, 78 for bad settings, else 1.',
+      'Applies the migrations that the database of DATABASE_URL lacks, or without it the embedded store in DATA_DIR, which must exist. Exit code 0 when it is as this version needs it, 78 for bad settings, else 1.',
     )
     .addHelpText('after', '\nExample:\n  DATABASE_URL_FILE=/run/secrets/database-url tollgate migrate')
     .action(async () => void (await import('../migrate.ts')));
