@@ -40,7 +40,11 @@ export async function keepSecret<T extends { readonly secret?: string }>(
   { secretFile }: SecretFileOptions,
   make: () => Promise<T>,
 ): Promise<Omit<T, 'secret'> & { readonly secret?: string }> {
-  if (secretFile === undefined) return notingLoss(session, make());
+  if (secretFile === undefined) {
+    const made = await notingLoss(session, make());
+    noteLostOutput(session);
+    return made;
+  }
   return withSecretFile(session, secretFile, async (keep) => {
     const { secret, ...shown } = await notingLoss(session, make());
     if (secret !== undefined) keep(`${secret}\n`);
@@ -53,6 +57,15 @@ export async function notingLoss<Result>({ output }: Session, making: Promise<Re
   return making.catch((error: unknown) => {
     if (mayBeMade(error)) output.note(LOST);
     throw error;
+  });
+}
+
+/** From now on standard output gets secrets: if it can't be written, a note says that they are lost, and the exit code is 1. */
+export function noteLostOutput({ output, terminal }: Session): void {
+  terminal.stdout.prependListener('error', () => {
+    output.note(NOT_SHOWN);
+    // Also where the reader has closed the pipe, which is no fault of other commands.
+    process.exitCode = EXIT_CODES.fault;
   });
 }
 
@@ -100,6 +113,8 @@ const HELD =
   'The change is under way, and the command waits for the response, which has the secret. Another signal ends the command.';
 const LOST =
   'The change may have been made, and its secret is lost then: tollgate audit shows it, and tollgate keys rotate (or tokens rotate, webhooks rotate) makes a new secret.';
+const NOT_SHOWN =
+  'The change was made, but its secret could not be shown and is lost: tollgate keys rotate (or tokens rotate, webhooks rotate) makes a new secret.';
 
 function open(file: string): number {
   try {

@@ -1,6 +1,6 @@
 import { bodyOf } from '../../../client/management-client.ts';
 import { type ConfirmationOptions, isConfirmed } from '../../api/confirmation.ts';
-import { notingLoss, type SecretFileOptions, withSecretFile } from '../../api/secret-file.ts';
+import { noteLostOutput, notingLoss, type SecretFileOptions, withSecretFile } from '../../api/secret-file.ts';
 import type { Session } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { Listing } from '../../output/columns.ts';
@@ -35,7 +35,11 @@ export async function applyFile(session: Session, file: string, options: ApplyOp
     const applied = inFile(bodyOf(call));
     return makesSecrets(difference) ? notingLoss(session, applied) : applied;
   };
-  if (secretFile === undefined) return showApplied(session, await perform());
+  if (secretFile === undefined) {
+    const applied = await perform();
+    if (makesSecrets(difference)) noteLostOutput(session);
+    return showApplied(session, applied);
+  }
   await withSecretFile(session, secretFile, async (keep) => {
     const { secrets, webhookSecrets = [], ...applied } = await perform();
     const lines = [...secrets, ...webhookSecrets].map((secret) => `${JSON.stringify(secret)}\n`);
