@@ -1,4 +1,6 @@
 import { ManagementFault } from '../client/management-fault.ts';
+import { isCertificateFault } from '../client/retrying-fetch.ts';
+import { CONNECTION_FAULTS } from '../platform/connection-faults.ts';
 import { CommandFault } from './command-fault.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 
@@ -16,7 +18,10 @@ export function explainFault(error: unknown): Explanation {
     return { exitCode: EXIT_CODES[kindOf(error)], message: sentencesOf(error) };
   if (isRedirect(error)) return { exitCode: EXIT_CODES.fault, message: REDIRECT };
   const cause = connectionFault(error);
-  if (cause !== undefined) return { exitCode: EXIT_CODES.unavailable, message: cause };
+  if (cause !== undefined) {
+    const kind = isCertificateFault(error) ? 'fault' : 'unavailable';
+    return { exitCode: EXIT_CODES[kind], message: cause };
+  }
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { exitCode: EXIT_CODES.fault, message };
 }
@@ -61,5 +66,6 @@ function connectionFault(error: unknown): string | undefined {
   // The message of a body that ends before its end.
   if (error.message === 'terminated')
     return `The connection broke before the whole response had come (${reason}).`;
-  return `The gateway can not be reached (${reason}).`;
+  const meaning = isCertificateFault(error) ? CONNECTION_FAULTS[reason] : undefined;
+  return `The gateway can not be reached (${reason})${meaning === undefined ? '' : `: ${meaning}`}.`;
 }

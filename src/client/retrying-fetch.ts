@@ -25,6 +25,8 @@ const UNCERTAIN_CODE = 'store_unavailable';
 /** Codes of connections that were never made, or whose TLS failed: the gateway has not received the request. */
 const NOT_SENT =
   /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EPROTO|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$|^ERR_SSL|CERT|SIGNATURE/;
+/** Codes of certificates that were not accepted: trying again changes nothing. */
+const CERTIFICATE = /CERT|SIGNATURE/;
 
 interface FailedAttempt {
   readonly error: unknown;
@@ -36,7 +38,7 @@ type Outcome = Response | FailedAttempt;
 /**
  * `fetch` that retries where that is safe, after the wait of `Retry-After`, or a quarter of a second that doubles. A POST gets an
  * `Idempotency-Key` that is the same in every attempt, and resolves when its whole response has come: if the connection breaks before, it
- * is retried, and the gateway repeats its response. A DELETE, or a PUT or PATCH with a precondition, that may have been carried out is not
+ * is retried, and the gateway repeats its response. A certificate that is not accepted ends it at once. A DELETE, or a PUT or PATCH with a precondition, that may have been carried out is not
  * retried, because a second one would get 404 or 412: its connection broke, a proxy says 502 or 504, or the gateway says 503
  * `store_unavailable`. If all attempts fail, rejects with the last error of one that may have been carried out, if there is one.
  */
@@ -124,6 +126,11 @@ export function mayBeReceived(error: unknown): boolean {
   return code === undefined ? !(error instanceof TypeError) : !NOT_SENT.test(code);
 }
 
+/** Whether the certificate of the gateway was not accepted. */
+export function isCertificateFault(error: unknown): boolean {
+  return CERTIFICATE.test(codeOf(error) ?? '');
+}
+
 /** The system's code of an error of `fetch`, which is that of its cause. */
 function codeOf(error: unknown): string | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
@@ -139,6 +146,7 @@ async function reasonToRetry(request: Request, outcome: Outcome): Promise<string
     return isTemporary ? `the gateway responded with ${status}` : undefined;
   }
   if (outcome.brokeOff) return 'the response broke off';
+  if (isCertificateFault(outcome.error)) return undefined;
   const code = codeOf(outcome.error);
   return failsIfRepeated(request) && mayBeReceived(outcome.error) ? undefined : code;
 }

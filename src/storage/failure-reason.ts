@@ -1,27 +1,4 @@
-/** What a system or a TLS error means, for the operator who set the address. */
-const BY_CODE: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'connection refused: nothing listens at that address and port',
-  ECONNRESET: 'connection reset by the peer',
-  EPIPE: 'connection closed by the peer',
-  ETIMEDOUT: 'no connection in time',
-  EHOSTUNREACH: 'host not reachable',
-  ENETUNREACH: 'network not reachable',
-  ENOTFOUND: 'host name not found',
-  EAI_AGAIN: 'host name could not be looked up',
-  SELF_SIGNED_CERT_IN_CHAIN: 'certificate is not trusted: NODE_EXTRA_CA_CERTS adds an authority of your own',
-  DEPTH_ZERO_SELF_SIGNED_CERT:
-    'certificate is not trusted: it is self-signed, NODE_EXTRA_CA_CERTS can name it',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    'certificate is not trusted: NODE_EXTRA_CA_CERTS adds an authority of your own',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    'certificate is not trusted: NODE_EXTRA_CA_CERTS adds an authority of your own',
-  UNABLE_TO_GET_ISSUER_CERT: 'certificate is not trusted: NODE_EXTRA_CA_CERTS adds an authority of your own',
-  CERT_HAS_EXPIRED: 'certificate has expired',
-  CERT_NOT_YET_VALID: 'certificate is not valid yet: are the clocks right?',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate names another host than the URL',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'the port does not speak TLS',
-  EPROTO: 'the port does not speak TLS',
-};
+import { CONNECTION_FAULTS } from '../platform/connection-faults.ts';
 
 /**
  * SQLSTATEs whose messages name only roles, databases and tables: 28 and 3D login, 42501 privileges, 53 out of resources, 57 shut down
@@ -61,7 +38,7 @@ export function failureReason(error: unknown): string {
   const chain = causesOf(error);
   for (const cause of chain) {
     const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
-    const said = BY_CODE[code] ?? BY_WORD[cause.message.split(' ', 1)[0] ?? ''];
+    const said = CONNECTION_FAULTS[code] ?? BY_WORD[cause.message.split(' ', 1)[0] ?? ''];
     if (said !== undefined) return said;
     if (SHOWN_STATE.test(code)) return cause.message.replaceAll('"', '');
   }

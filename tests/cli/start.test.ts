@@ -1,8 +1,12 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { satisfies } from 'semver';
+import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY } from '../proxy/support/localhost-certificate.ts';
 import { freePort } from '../support/free-port.ts';
 import { runTollgate } from './support/run-tollgate.ts';
 
@@ -83,6 +87,32 @@ describe('the exit code of tollgate', () => {
     expect(stderr).toMatch(
       /^Trying again in .*ECONNREFUSED\.\nThe gateway can not be reached \(ECONNREFUSED\)\.\n$/,
     );
+  });
+});
+
+describe('a certificate that is not trusted', () => {
+  it.each(['keys list', 'events --follow'])('ends %s at once, which says what to do', async (words) => {
+    let attempts = 0;
+    const server = createServer({ cert: LOCALHOST_CERTIFICATE, key: LOCALHOST_KEY }).listen(0, 'localhost');
+    server.on('connection', () => {
+      attempts += 1;
+    });
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      const { code, stderr } = await runTollgate(
+        [...words.split(' '), '--url', `https://localhost:${port}`],
+        {
+          environment: { TOLLGATE_TOKEN: 'any' },
+        },
+      );
+      expect([code, attempts]).toEqual([1, 1]);
+      expect(stderr).toMatch(
+        /^The gateway can not be reached \(DEPTH_ZERO_SELF_SIGNED_CERT\): .*NODE_EXTRA_CA_CERTS.*\.\n$/,
+      );
+    } finally {
+      server.close();
+    }
   });
 });
 

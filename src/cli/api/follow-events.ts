@@ -3,6 +3,7 @@ import { messagesOf, type StreamMessage } from '../../client/event-stream.ts';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
 import { ManagementFault } from '../../client/management-fault.ts';
+import { isCertificateFault } from '../../client/retrying-fetch.ts';
 import type { Session } from './session.ts';
 
 /** Which events are followed. */
@@ -82,5 +83,5 @@ class StreamSilent extends Error {}
 function isTemporary(error: unknown): boolean {
   if (error instanceof ManagementFault) return TEMPORARY.includes(error.status);
   // `fetch` rejects with a TypeError if it can't connect or the connection breaks.
-  return error instanceof StreamSilent || error instanceof TypeError;
+  return error instanceof StreamSilent || (error instanceof TypeError && !isCertificateFault(error));
 }
