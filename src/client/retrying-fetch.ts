@@ -38,9 +38,10 @@ type Outcome = Response | FailedAttempt;
 /**
  * `fetch` that retries where that is safe, after the wait of `Retry-After`, or a quarter of a second that doubles. A POST gets an
  * `Idempotency-Key` that is the same in every attempt, and resolves when its whole response has come: if the connection breaks before, it
- * is retried, and the gateway repeats its response. A certificate that is not accepted ends it at once. A DELETE, or a PUT or PATCH with a precondition, that may have been carried out is not
- * retried, because a second one would get 404 or 412: its connection broke, a proxy says 502 or 504, or the gateway says 503
- * `store_unavailable`. If all attempts fail, rejects with the last error of one that may have been carried out, if there is one.
+ * is retried, and the gateway repeats its response. A certificate that is not accepted ends it at once. A DELETE, or a PUT or PATCH with a
+ * precondition, that may have been carried out is not retried, because a second one would get 404 or 412: its connection broke, a proxy
+ * says 502 or 504, or the gateway says 503 `store_unavailable`. If all attempts fail, rejects with the last error of one that may have
+ * been carried out, if there is one.
  */
 export function retryingFetch({
   retries = DEFAULT_RETRIES,
