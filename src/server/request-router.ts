@@ -94,13 +94,7 @@ export class RequestRouter {
   }
 
   upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer): void {
-    // Node has removed its `error` listener: without one, a client that resets the connection would end the process.
-    socket.on('error', () => socket.destroy());
-    // Responses to earlier requests are due, but Node has detached the socket: they could not be sent in order any more.
-    if (responseDue(socket) !== undefined) {
-      cutConnection(socket);
-      return;
-    }
+    if (!this.#mayTake(req, socket)) return;
     const head = this.#parse(req);
     const { proxied } = this.#routes;
     const requestId = this.#routes.requestIds.idOf(req);
@@ -120,16 +114,29 @@ export class RequestRouter {
   }
 
   connect(req: IncomingMessage, socket: Socket): void {
-    // As with an upgrade.
-    socket.on('error', () => socket.destroy());
-    if (responseDue(socket) !== undefined) cutConnection(socket);
-    else this.reject(socket, neverForwarded('CONNECT'), this.#routes.requestIds.idOf(req));
+    if (!this.#mayTake(req, socket)) return;
+    this.reject(socket, neverForwarded('CONNECT'), this.#routes.requestIds.idOf(req));
   }
 
   /** Sends an error where there is no response object, only the socket, and closes the connection. */
   reject(socket: Socket, error: TollgateError, requestId = this.#routes.requestIds.make()): void {
     this.#routes.onRejected(error, requestId);
     rejectOnSocket(socket, this.#format(error), requestId);
+  }
+
+  /** Whether the socket that Node has detached for a request can take its response. Otherwise it is cut, or closes. */
+  #mayTake(req: IncomingMessage, socket: Socket): boolean {
+    // Node has removed its `error` listener: without one, a client that resets the connection would end the process.
+    socket.on('error', () => socket.destroy());
+    // Responses to earlier requests are due, but they could not be sent in order any more.
+    if (responseDue(socket) !== undefined) {
+      cutConnection(socket);
+      return false;
+    }
+    if (this.#connections.mayServe(req)) return true;
+    // Its last response is sent, and it closes. Read on, so that the client can read that response.
+    socket.resume();
+    return false;
   }
 
   #format(error: TollgateError, req?: IncomingMessage): ErrorResponse {

@@ -110,6 +110,47 @@ describe.each(MANAGEMENT_PORTS)(
       expect(stage.backend.received).toBe('');
     });
 
+    it.each([
+      ['a head without Host', 'GET /1 HTTP/1.1\r\n\r\n', ''],
+      [
+        'a body without a key',
+        'POST /1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n',
+        '0\r\n\r\n',
+      ],
+      ['an expectation that is none', 'POST /1 HTTP/1.1\r\nHost: a\r\nExpect: a\r\n\r\n', ''],
+    ] as const)(
+      'are ignored after the last response, an upgrade too: after %s',
+      async (_what, bytes, rest) => {
+        const client = await stage.gateway.connect(true);
+        client.send(bytes);
+        expect(await client.ended()).toMatch(/^HTTP\/1\.1 4/);
+        client.send(rest + head('GET /2', ...ASKS));
+        await expectNothingForwarded();
+        expect(client.text.match(/HTTP\/1\.1 \d+/g)).toHaveLength(1);
+      },
+    );
+
+    it('are no upgrade in the body of a request that followed one for h2c', async () => {
+      const upgrade = head('GET /3', ...ASKS);
+      const client = await stage.gateway.connect(true);
+      client.send(
+        head('GET /1', 'Connection: Upgrade', 'Upgrade: h2c') +
+          head('POST /2', `Content-Length: ${upgrade.length}`),
+      );
+      const backend = await stage.backend.connection();
+      await backend.head();
+      backend.send(OK);
+      await client.ended();
+      client.send(upgrade);
+      await expectNothingForwarded();
+    });
+
+    async function expectNothingForwarded(): Promise<void> {
+      await stage.gateway.catchUp();
+      await stage.gateway.settled();
+      expect(stage.backend.received).not.toMatch(/GET \/[23]/);
+    }
+
     it('are not read without end while a response is due', async () => {
       const client = await stage.gateway.send(head('GET /1'));
       const backend = await stage.backend.connection();

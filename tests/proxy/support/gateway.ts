@@ -154,9 +154,9 @@ export class TestGateway {
     return this.keyStore.delete(secret);
   }
 
-  /** A connection to the public port. */
-  async connect(): Promise<RawPeer> {
-    const client = await RawPeer.connect(this.port);
+  /** A connection to the public port. With `goesOn` it may send after the gateway has ended it. */
+  async connect(goesOn = false): Promise<RawPeer> {
+    const client = await RawPeer.connect(this.port, goesOn);
     this.clients.push(client);
     return client;
   }
