@@ -53,9 +53,12 @@ const requireIdentity: RequestHandler = (req, _res, next) => {
   next();
 };
 
-/** The server leaves `Expect: 100-continue` to this handler, so that a body is invited only when its head is valid. */
+/**
+ * The server leaves `Expect: 100-continue` to this handler, so that a body is invited only when its head is valid. A client of HTTP/1.0 does not
+ * know responses before the last one, and gets none (RFC 9110 section 10.1.1).
+ */
 const inviteBody: RequestHandler = (req, res, next) => {
-  if (req.headers.expect !== undefined) res.writeContinue();
+  if (req.headers.expect !== undefined && req.httpVersionMinor === 1) res.writeContinue();
   next();
 };
 

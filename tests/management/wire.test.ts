@@ -13,14 +13,20 @@ beforeAll(async () => {
 });
 afterAll(() => management?.stop());
 
-/** Sends a create request up to the end of its head; `more` is sent once something was received. Resolves with all that was received. */
-async function exchange(fields: readonly string[], more = ''): Promise<string> {
+/** Sends a create request up to the end of its head; `more` is sent once something was received, in HTTP/1.0 at once. Resolves with all that was received. */
+async function exchange(fields: readonly string[], more = '', version = '1.1'): Promise<string> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
-  const head = ['POST /consumer-api-key/create HTTP/1.1', 'Host: gateway', 'Connection: close', ...fields];
+  const head = [
+    `POST /consumer-api-key/create HTTP/${version}`,
+    'Host: gateway',
+    'Connection: close',
+    ...fields,
+  ];
   socket.write(`${head.join('\r\n')}\r\n\r\n`);
   let received = '';
+  if (version === '1.0') socket.write(more);
   socket.on('data', (text: string) => {
-    if (received === '' && more !== '') socket.write(more);
+    if (version !== '1.0' && received === '' && more !== '') socket.write(more);
     received += text;
   });
   await once(socket, 'end');
@@ -35,6 +41,11 @@ describe('a body that waits for 100 Continue', () => {
     const fields = [...json, `Authorization: Bearer ${ROOT_TOKEN}`, `Content-Length: ${BODY.length}`];
     const received = await exchange(fields, BODY);
     expect(received).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 Created\r\n/);
+  });
+
+  it('is not invited from a client of HTTP/1.0, which would take that for the response', async () => {
+    const fields = [...json, `Authorization: Bearer ${ROOT_TOKEN}`, `Content-Length: ${BODY.length}`];
+    expect(await exchange(fields, BODY, '1.0')).toMatch(/^HTTP\/1\.1 201 Created\r\n/);
   });
 
   it('is never invited without the root token', async () => {
