@@ -222,7 +222,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
       last.connection.destroy();
     }
     if (this.#all.size >= this.#options.connections || this.#isDestroyed) return undefined;
-    const made = new PooledConnection(this, this.#options, this.#connector);
+    const made = new PooledConnection(this, this.#options, this.#connector, nowMs);
     this.#all.add(made);
     return made;
   }
@@ -284,7 +284,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   }
 }
 
-/** An idle connection that the backend may be about to close. */
-function isTooOld({ idleSinceMs, connection }: PooledConnection, nowMs: number): boolean {
-  return nowMs - idleSinceMs >= connection.maxIdleMs;
+/** An idle connection that the backend may be about to close, or that has carried requests for long enough. */
+function isTooOld({ idleSinceMs, lastUseMs, connection }: PooledConnection, nowMs: number): boolean {
+  return nowMs - idleSinceMs >= connection.maxIdleMs || nowMs >= lastUseMs;
 }

@@ -231,6 +231,20 @@ describe('a connection that was idle', () => {
       expect(first?.state).toBe('closed');
     });
 
+    it('carries requests for at least four minutes and at most five, however often it is used', async () => {
+      const first = await connectionOf('first');
+      while (moved.monotonicMs() < 238_000) {
+        moved.advance(3500);
+        expect(await connectionOf('one of many')).toBe(first);
+      }
+      while (moved.monotonicMs() < 300_000) {
+        moved.advance(3500);
+        await connectionOf('one of many');
+      }
+      expect(first?.state).toBe('closed');
+      expect(backend.connections).toHaveLength(2);
+    });
+
     it('is closed then also when no further request comes, and a younger one stays', async () => {
       const [first, other] = await Promise.all([connectionOf('first'), connectionOf('other')]);
       moved.advance(1000);
