@@ -215,12 +215,6 @@ export class PooledTicket implements Ticket {
   }
 }
 
-/**
- * How long a connection is used at most: a backend that got more replicas, or whose name means other addresses now, is seen only by new ones.
- * Each has up to a fifth less, so that they are not replaced all at once. Milliseconds.
- */
-const LONGEST_USE_MS = 300_000;
-
 /** A connection of the pool, and what it is used for. */
 export class PooledConnection implements ConnectionOwner {
   readonly connection: BackendConnection;
@@ -229,13 +223,13 @@ export class PooledConnection implements ConnectionOwner {
   ticket: PooledTicket | undefined = undefined;
   /** By the monotonic clock. Milliseconds. */
   idleSinceMs = 0;
-  /** From then on it takes no further request. */
+  /** From then on it takes no further request. By the monotonic clock, milliseconds. */
   readonly lastUseMs: number;
   readonly #pool: PlaceKeeper;
 
-  constructor(pool: PlaceKeeper, options: BackendOptions, connector: BackendConnector, nowMs: number) {
+  constructor(pool: PlaceKeeper, options: BackendOptions, connector: BackendConnector, lastUseMs: number) {
     this.#pool = pool;
-    this.lastUseMs = nowMs + LONGEST_USE_MS * (1 - Math.random() / 5);
+    this.lastUseMs = lastUseMs;
     this.connection = new BackendConnection(options, connector, this);
   }
 

@@ -35,6 +35,15 @@ export interface BackendPoolOptions extends BackendOptions {
 const WAITING_PER_CONNECTION = 4;
 const LEAST_WAITING = 64;
 
+/**
+ * How long a connection is used at most: a backend that has more replicas, or whose name means other addresses now, is seen only by new ones.
+ * Milliseconds.
+ */
+const LONGEST_USE_MS = 300_000;
+/** Each is used for so much less than the one before, so that those of one moment are not replaced all at once. */
+const SPREAD_STEP_MS = 3000;
+const SPREAD_STEPS = 20;
+
 /** How often idle connections and queues of keys are looked through. Milliseconds. */
 const IDLE_CHECK_MS = 500;
 
@@ -58,6 +67,8 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   /** In the order of their last use, the latest at the end. */
   readonly #idle: PooledConnection[] = [];
   readonly #afterPoll = new AfterPollQueue<Reservation>((reservation) => this.#settle(reservation));
+  /** How many there were. */
+  #made = 0;
   #taken = 0;
   readonly #mostWaiting: number;
   #waiting = 0;
@@ -222,7 +233,9 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
       last.connection.destroy();
     }
     if (this.#all.size >= this.#options.connections || this.#isDestroyed) return undefined;
-    const made = new PooledConnection(this, this.#options, this.#connector, nowMs);
+    const lastUseMs = nowMs + LONGEST_USE_MS - (this.#made % SPREAD_STEPS) * SPREAD_STEP_MS;
+    const made = new PooledConnection(this, this.#options, this.#connector, lastUseMs);
+    this.#made += 1;
     this.#all.add(made);
     return made;
   }
