@@ -307,6 +307,23 @@ describe('a row of tollgate import csv', () => {
   });
 });
 
+describe('a dry run of tollgate import csv', () => {
+  it('names the keys that the gateway rejects, with the reasons of the import itself', async () => {
+    const rows = [
+      `bcrypt,$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy,,`,
+      `day,${'1'.repeat(64)},31/12/2030,`,
+      `${'n'.repeat(256)},${'3'.repeat(64)},,`,
+      `owner,${'4'.repeat(64)},,${'o'.repeat(256)}`,
+      `past,${'2'.repeat(64)},2020-01-01,`,
+      `usable,${'5'.repeat(64)},2099-12-31,customer-1`,
+    ];
+    const path = await file('rejected.csv', `name,hash,expires,customer_id\n${rows.join('\n')}\n`);
+    const dry = await imported('csv', path, '--dry-run');
+    expect(dry).toMatchObject({ code: 1, report: { dryRun: true, keys: { made: 1, notCarried: 5 } } });
+    expect(await imported('csv', path)).toMatchObject({ code: 1, report: { ...dry.report, dryRun: false } });
+  });
+});
+
 describe('tollgate import', () => {
   it('ends with 64 for a file of another kind, and shows none of its secrets', async () => {
     const secret = 'secret-that-must-not-be-shown';

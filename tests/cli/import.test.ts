@@ -312,9 +312,27 @@ describe('tollgate keys import', () => {
     expect(stderr).toContain('Dry run, nothing was made: 3 rows: 1 in order, 0 skipped, 2 rejected.');
     expect(report?.rejected).toMatchObject([
       { row: 3, code: 'plan_not_found' },
-      { row: 4, code: 'invalid_row' },
+      { row: 4, code: 'invalid_body' },
     ]);
     expect(await countNamed('dry run')).toBe(0);
+  });
+
+  it('rejects the rows in a dry run that it rejects without, for the same reasons', async () => {
+    const key = { name: 'same in a dry run', secret: 's'.repeat(20) };
+    const lines = [
+      { name: key.name },
+      { ...key, secret: 'short' },
+      { ...key, secret: undefined, secretHash: '$2b$10$N9qo8uLOickgx2ZMRZoMye' },
+      { ...key, expiresAt: '2001-01-01T00:00:00Z', tags: ['Ä', 'Ö'] },
+      { ...key, allowedIps: ['10.0.0.1/8'] },
+      { ...key, metadata: { note: 'x'.repeat(9000) } },
+      { ...key, rateLimitId: 'no such plan' },
+      { ...key, unknown: true },
+    ];
+    const path = await file(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const dry = await imported(path, '--dry-run');
+    expect(dry).toMatchObject({ code: 1, report: { rows: lines.length, made: 0 } });
+    expect((await imported(path)).report).toEqual(dry.report);
   });
 
   it.each([

@@ -16,11 +16,13 @@ interface WrittenKey extends WrittenKeyFields {
   readonly secret?: string;
   readonly secretHash?: { readonly value: string };
 }
-interface ImportKeysBody {
+/** The body of a request to import keys. */
+export interface ImportKeysBody {
   readonly keys: readonly WrittenKey[];
   readonly onConflict?: 'fail' | 'skip';
 }
-const IMPORT_KEYS_BODY: BodySchema = {
+/** Of `ImportKeysBody`. */
+export const IMPORT_KEYS_BODY: BodySchema = {
   type: 'object',
   additionalProperties: false,
   required: ['keys'],
@@ -83,7 +85,7 @@ export const importConsumerKeys: Endpoint<ImportKeysBody> = {
 };
 
 /** Throws `InvalidBody` with the faults of all keys, or `ImportRejected` for plan ids that no plan can have. */
-function readKeys(keys: readonly WrittenKey[], clock: Clock): readonly KeyToImport[] {
+export function readKeys(keys: readonly WrittenKey[], clock: Clock): readonly KeyToImport[] {
   const faults: FieldFault[] = [];
   const withoutPlan: number[] = [];
   const read = keys.flatMap((key, index): KeyToImport[] => {

@@ -26,7 +26,7 @@ export const declareImport: Declare = (keys, terminal) => {
       MAX_BATCH_ROWS,
     )
     .option('--restart', 'send also what a run of the last 24 hours has imported already')
-    .option('--dry-run', 'check the form of the file, and that plans exist, and make nothing')
+    .option('--dry-run', 'check the rows, and that plans exist, and make nothing')
     .addHelpText(
       'after',
       `

@@ -1,25 +1,27 @@
 import { pagesOf } from '../../../../client/list-pages.ts';
 import { bodyOf, type ManagementClient } from '../../../../client/management-client.ts';
+import { createImportCheck } from '../../../../management/keys/import-check.ts';
+import { systemClock } from '../../../../platform/clock.ts';
 import type { KeyRow } from './batches.ts';
-import { type ImportedBatch, NO_PLAN } from './import-batch.ts';
+import { faultsIn, type ImportedBatch, NO_PLAN } from './import-batch.ts';
 import type { RowFault } from './row.ts';
 
-/** Checks what can be known before keys are made: each row has a name and a secret or its digest, and its plan exists. */
+/** Checks what can be known before keys are made: that each row keeps the rules of the gateway, and that its plan exists. */
 export function dryRun(plans: ReadonlySet<string>): (rows: readonly KeyRow[]) => ImportedBatch {
+  const check = createImportCheck(systemClock);
+  const faultOf = (row: KeyRow): RowFault | undefined => {
+    const { key } = row.content;
+    const fields = check({ keys: [key] });
+    if (fields.length > 0) return faultsIn({ code: 'invalid_body', fields, details: {} }, [row]).get(row);
+    return key.rateLimitId == null || plans.has(key.rateLimitId) ? undefined : NO_PLAN;
+  };
   return (rows) => {
     const faults = rows.flatMap((row) => {
-      const fault = faultOf(row, plans);
+      const fault = faultOf(row);
       return fault === undefined ? [] : [[row, fault] as const];
     });
     return { made: rows.length - faults.length, isReplayed: false, faults: new Map(faults) };
   };
-}
-
-function faultOf({ content: { key } }: KeyRow, plans: ReadonlySet<string>): RowFault | undefined {
-  if (!key.name) return { code: 'invalid_row', field: 'name', message: 'is required' };
-  if ((key.secret === undefined) === (key.secretHash === undefined))
-    return { code: 'invalid_row', field: 'secret', message: 'is required, or secretHash, but not both' };
-  return key.rateLimitId == null || plans.has(key.rateLimitId) ? undefined : NO_PLAN;
 }
 
 /** The ids of all plans of a gateway. */

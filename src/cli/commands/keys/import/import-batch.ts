@@ -71,8 +71,8 @@ function digestOf(content: unknown): string {
 }
 
 /** The rows that a rejection names, in its fields (`keys[3].tags`) or its results, with their faults. */
-function faultsIn(
-  { code, fields, details }: ManagementFault,
+export function faultsIn(
+  { code, fields, details }: Pick<ManagementFault, 'code' | 'fields' | 'details'>,
   rows: readonly KeyRow[],
 ): Map<KeyRow, RowFault> {
   const faults = new Map<KeyRow, RowFault>();
