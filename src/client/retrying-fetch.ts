@@ -1,11 +1,14 @@
-import { abortableFetch } from './abortable-fetch.ts';
+import { timedFetch } from './timed-fetch.ts';
 
 export interface RetryOptions {
   /** How often a request is retried at most; 0 for never. */
   readonly retries?: number;
   /** With a longer wait the response is returned, or the error thrown, instead of retrying. Milliseconds. */
   readonly longestWaitMs?: number;
-  /** When a single attempt is given up, its response included unless that is a stream of events. Milliseconds. */
+  /**
+   * When a single attempt is given up: after so long without the head of a response, or then without a further part of its body, unless
+   * that is a stream of events. Milliseconds.
+   */
   readonly timeoutMs?: number;
   /** Called before each wait, to explain it to a person. */
   readonly onWait?: (reason: string, waitMs: number) => void;
@@ -97,12 +100,7 @@ function pause(waitMs: number, signal: AbortSignal): Promise<void> {
 async function send(request: Request, timeoutMs: number): Promise<Outcome> {
   try {
     const attempt = new AbortController();
-    const timeout = AbortSignal.timeout(timeoutMs);
-    const giveUp = () => attempt.abort(timeout.reason);
-    timeout.addEventListener('abort', giveUp);
-    const response = await abortableFetch(request, attempt);
-    if (response.headers.get('content-type')?.startsWith('text/event-stream'))
-      timeout.removeEventListener('abort', giveUp);
+    const response = await timedFetch(request, attempt, timeoutMs);
     return request.method === 'POST' ? await completed(response, attempt.signal) : response;
   } catch (error) {
     return { error };

@@ -1,14 +1,17 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { retryingFetch } from '../../src/client/retrying-fetch.ts';
 
 let server: Server;
 let received: IncomingMessage[];
-afterEach(() => {
-  server.close();
-  jest.restoreAllMocks();
-});
+afterEach(() => void server.close());
 
 /** The port of a server that responds like this. */
 async function listen(respond: RequestListener): Promise<number> {
@@ -132,19 +135,79 @@ describe('a request of the client', () => {
     expect(waits).toEqual([1000]);
   });
 
-  it.each([
-    ['has no limit of time once its head has come, if it is a stream of events', 'text/event-stream', 'rest'],
-    ['is given up, if it is another one', 'text/csv', undefined],
-  ])('gets a response whose body %s', async (_what, contentType, rest) => {
-    const clock = new AbortController();
-    jest.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(clock.signal);
-    const port = await listen((_req, res) => {
-      res.writeHead(200, { 'content-type': contentType }).flushHeaders();
-      clock.signal.addEventListener('abort', () => res.end('rest'));
+  describe('with a timeout', () => {
+    let begun: PromiseWithResolvers<ServerResponse>;
+    let response: ServerResponse;
+    beforeEach(() => {
+      const real = [
+        'nextTick',
+        'queueMicrotask',
+        'setImmediate',
+        'setInterval',
+        'performance',
+        'Date',
+      ] as const;
+      jest.useFakeTimers({ doNotFake: [...real] });
+      begun = Promise.withResolvers();
     });
-    const response = await retryingFetch()(new Request(`http://127.0.0.1:${port}/`));
-    clock.abort(new Error('too late'));
-    expect(await response.text().catch(() => undefined)).toBe(rest);
+    afterEach(() => {
+      jest.useRealTimers();
+      response.destroy();
+    });
+
+    /** The response to a request whose own response the test writes. */
+    async function send(): Promise<Response> {
+      const port = await listen((_req, res) => begun.resolve(res));
+      const sent = retryingFetch()(new Request(`http://127.0.0.1:${port}/`));
+      response = await begun.promise;
+      return sent;
+    }
+    /** The body of a response whose head has come. */
+    async function bodyOf(contentType: string) {
+      void begun.promise.then((res) => res.writeHead(200, { 'content-type': contentType }).flushHeaders());
+      const { body } = await send();
+      if (body === null) throw new Error('there is no body');
+      return body.getReader();
+    }
+
+    it('is given up if no head of a response comes', async () => {
+      void begun.promise.then(() => jest.advanceTimersByTime(60_000));
+      await expect(send()).rejects.toMatchObject({ name: 'TimeoutError' });
+    });
+
+    it.each(['text/csv', 'text/event-stream'])(
+      'gets a response of %s that takes longer, as long as parts of it come',
+      async (contentType) => {
+        const reader = await bodyOf(contentType);
+        for (const part of ['one', 'two', 'three']) {
+          const read = reader.read();
+          await jest.advanceTimersByTimeAsync(40_000);
+          response.write(part);
+          expect(Buffer.from((await read).value).toString()).toBe(part);
+        }
+        // Nor does it count how long the reader takes.
+        await jest.advanceTimersByTimeAsync(120_000);
+        response.end();
+        expect((await reader.read()).done).toBe(true);
+      },
+    );
+
+    it('gives up a response that goes silent', async () => {
+      const reader = await bodyOf('text/csv');
+      response.write('one');
+      await reader.read();
+      const read = expect(reader.read()).rejects.toMatchObject({ name: 'TimeoutError' });
+      await jest.advanceTimersByTimeAsync(60_000);
+      await read;
+    });
+
+    it('gets a stream of events that goes silent', async () => {
+      const reader = await bodyOf('text/event-stream');
+      const read = reader.read();
+      await jest.advanceTimersByTimeAsync(120_000);
+      response.end('late');
+      expect(Buffer.from((await read).value).toString()).toBe('late');
+    });
   });
 
   it('to make something that gets half of a response is sent again with the same key', async () => {
