@@ -167,6 +167,17 @@ describe('tollgate webhooks listen', () => {
     });
   });
 
+  it('writes CSV with one header', async () => {
+    const listening = new Following('webhooks', 'listen', '-o', 'csv');
+    await until(async () => {
+      await stage.admin.makeKey('in CSV');
+      return listening.stdout.split('\n').length > 3;
+    });
+    const [header, ...rows] = listening.stdout.split('\n');
+    expect(header).toBe('time,type,subject,response,ms,id');
+    expect(rows).not.toContain(header);
+  });
+
   it('goes on where the receiver does not respond, and says why', async () => {
     const port = String(await freePort());
     const listening = new Following('webhooks', 'listen', '--forward-to', port, '-o', 'ndjson');

@@ -5,6 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { endChild } from '../support/end-child.ts';
 import { freePort } from '../support/free-port.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { WITH_FULL_DISK } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
@@ -231,6 +232,55 @@ describe('tollgate audit', () => {
       expect(sequencesOf(shown())).toEqual(consecutiveFrom(shown()));
     });
   });
+
+  it('goes on where it was after the gateway was away, below one header of CSV', async () => {
+    const port = Number(new URL(stage.url).port);
+    const relay = await TcpRelay.start(port);
+    const words = ['-o', 'csv', '--retries', '0', '--url', relay.urlOf(stage.url)];
+    try {
+      await followingWith(words, async (child) => {
+        await until(async () => {
+          await stage.admin.makeKey('before it was away');
+          return child.stdout.includes('before it was away');
+        });
+        relay.reject();
+        await until(() => child.stderr.includes('The audit log can not be read.'));
+        await stage.admin.makeKey('while it was away');
+        relay.pass(port);
+        await until(() => child.stdout.includes('while it was away'));
+        const lines = child.stdout.split('\n');
+        expect(lines[0]).toBe('at,action,target,actor,outcome,reason,address,changes');
+        expect(lines.filter((line) => line.startsWith('at,'))).toHaveLength(1);
+        expect(lines.filter((line) => line.includes('while it was away'))).toHaveLength(1);
+      });
+    } finally {
+      await relay.stop();
+    }
+  });
+
+  it.each([
+    ['--from', '1h'],
+    ['--to', '2099-01-01'],
+  ])('ends at once where its first look fails, with %s %s', async (...words) => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const ended = await stage.tollgate.run(['audit', '--follow', ...words, '--retries', '0', '--url', url]);
+    expect(ended).toMatchObject({ code: 75, stdout: '' });
+  });
+
+  it('ends when its token is deleted while it follows the log', async () => {
+    const { secret } = await stage.tollgate.json('tokens', 'create', 'follower', '--scope', 'audit:read');
+    const tokenFile = join(stage.directory, 'follower');
+    await writeFile(tokenFile, secret);
+    await followingWith(['-o', 'ndjson', '--token-file', tokenFile], async (child) => {
+      await until(async () => {
+        await stage.admin.makeKey('before the deletion');
+        return child.stdout !== '';
+      });
+      await stage.tollgate.text('tokens', 'delete', 'follower', '--yes');
+      await until(() => child.exitCode !== null);
+      expect(child.exitCode).toBe(3);
+    });
+  });
 });
 
 interface ShownEntry {
@@ -238,24 +288,53 @@ interface ShownEntry {
   readonly target: { readonly name: string | null };
 }
 
-/** Runs work beside `tollgate audit --follow`, whose output it can read so far. */
-async function following(work: (shown: () => readonly ShownEntry[]) => Promise<void>): Promise<void> {
-  const command = resolve('bin/tollgate.js');
-  const child = spawn(process.execPath, [command, 'audit', '--follow', '-o', 'ndjson'], {
-    env: { PATH: process.env.PATH ?? '', ...stage.tollgate.environment },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let output = '';
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    output += chunk;
-  });
-  try {
-    await work(() =>
-      output
+/** A command that runs, with what it has written so far. */
+interface RunningCommand {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number | null;
+}
+
+/** Runs work beside `tollgate audit --follow`, with the entries that it has shown so far. */
+function following(work: (shown: () => readonly ShownEntry[]) => Promise<void>): Promise<void> {
+  return followingWith(['-o', 'ndjson'], (child) =>
+    work(() =>
+      child.stdout
         .split('\n')
         .slice(0, -1)
         .map((line) => JSON.parse(line)),
-    );
+    ),
+  );
+}
+
+/** Runs work beside `tollgate audit --follow` with these words. */
+async function followingWith(
+  words: readonly string[],
+  work: (child: RunningCommand) => Promise<void>,
+): Promise<void> {
+  const child = spawn(process.execPath, [resolve('bin/tollgate.js'), 'audit', '--follow', ...words], {
+    env: { PATH: process.env.PATH ?? '', ...stage.tollgate.environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+  });
+  try {
+    await work({
+      get stdout() {
+        return stdout;
+      },
+      get stderr() {
+        return stderr;
+      },
+      get exitCode() {
+        return child.exitCode;
+      },
+    });
   } finally {
     await endChild(child);
   }

@@ -37,7 +37,7 @@ export async function* followEvents(
       const hasConnected = lastId !== undefined;
       if (!isTemporary(error) || (!hasConnected && failures >= retries)) throw error;
     }
-    const waitMs = Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
+    const waitMs = waitMsAfter(failures);
     const what = lastId === undefined ? 'can not be opened' : 'has ended';
     output.note(`The stream of events ${what}. Connecting again in ${waitMs / 1000} s.`);
     await pause(waitMs);
@@ -80,8 +80,15 @@ async function* refreshing(chunks: AsyncIterable<string>, timer: NodeJS.Timeout)
 /** A connection that breaks without a sign, as after the sleep of a laptop, sends no heartbeats. */
 class StreamSilent extends Error {}
 
-function isTemporary(error: unknown): boolean {
+/** The wait of a command that follows something before it tries again. It doubles with each of the `failures` before in a row. */
+export function waitMsAfter(failures: number): number {
+  return Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
+}
+
+/** Whether the same request may succeed a little later. */
+export function isTemporary(error: unknown): boolean {
   if (error instanceof ManagementFault) return TEMPORARY.includes(error.status);
+  if (error instanceof StreamSilent || (error instanceof Error && error.name === 'TimeoutError')) return true;
   // `fetch` rejects with a TypeError if it can't connect or the connection breaks.
-  return error instanceof StreamSilent || (error instanceof TypeError && !isCertificateFault(error));
+  return error instanceof TypeError && !isCertificateFault(error);
 }

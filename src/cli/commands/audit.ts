@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { components, paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
 import { systemClock } from '../../platform/clock.ts';
+import { isTemporary, waitMsAfter } from '../api/follow-events.ts';
 import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
 import { readObject } from '../api/read-object.ts';
 import { managed, type Session } from '../api/session.ts';
@@ -104,17 +105,36 @@ async function expectedHead(file: string) {
   );
 }
 
-/** Writes new entries as they come, until the process is stopped. */
+/** Writes new entries as they come, until the process is stopped. Throws if the first read fails. */
 async function follow(session: Session, options: AuditOptions): Promise<void> {
   const { from, ...query } = queryOf(options);
+  const readAfter = (after: string) => {
+    const since = after === '' && from !== undefined ? { ...query, from } : query;
+    return entriesAfter(after, session, since);
+  };
   // Older entries are shown only with --from.
   let last = from === undefined ? await newestId(session, query) : '';
+  let entries = await readAfter(last);
+  session.output.csvHeader(ENTRIES);
   for (;;) {
-    const since = last === '' && from !== undefined ? { ...query, from } : query;
-    const entries = await entriesAfter(last, session, since);
     for (const entry of entries) session.output.record(ENTRIES, entry);
     last = entries.at(-1)?.auditId ?? last;
     await pause(FOLLOW_MS);
+    entries = await untilRead(() => readAfter(last), session);
+  }
+}
+
+/** Reads again after each temporary failure: a gateway that restarts ends nothing. */
+async function untilRead<T>(read: () => Promise<T>, { output }: Session): Promise<T> {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!isTemporary(error)) throw error;
+      const waitMs = waitMsAfter(failures);
+      output.note(`The audit log can not be read. Reading it again in ${waitMs / 1000} s.`);
+      await pause(waitMs);
+    }
   }
 }
 

@@ -55,7 +55,7 @@ export class Output {
       for await (const page of pages) items.push(...page);
       return this.report(listing, items, items);
     }
-    this.#csvHeader(listing);
+    this.csvHeader(listing);
     for await (const page of pages) for (const item of page) this.record(listing, item);
   }
 
@@ -88,7 +88,7 @@ export class Output {
       for (const line of tableLines(listing.columns.map(headingOf), rows, options)) this.#line(line);
       return;
     }
-    this.#csvHeader(listing);
+    this.csvHeader(listing);
     for (const item of items) this.record(listing, item);
   }
 
@@ -106,6 +106,11 @@ export class Output {
         },
       );
     }
+  }
+
+  /** Writes the names of the columns, if the format is CSV: for the records that follow. */
+  csvHeader<T>({ columns }: Listing<T>): void {
+    if (this.format === 'csv' && this.#table.headers) this.#line(csvRecord(columns.map(({ name }) => name)));
   }
 
   /** Writes one object of an endless list as a line, also in JSON and YAML. */
@@ -134,10 +139,6 @@ export class Output {
   endProgress(): void {
     if (this.#hasProgress) this.#terminal.stderr.write(CLEAR_LINE);
     this.#hasProgress = false;
-  }
-
-  #csvHeader<T>({ columns }: Listing<T>): void {
-    if (this.format === 'csv' && this.#table.headers) this.#line(csvRecord(columns.map(({ name }) => name)));
   }
 
   /** Files and pipes get the text as it is; a terminal would obey its control characters. */

@@ -55,6 +55,7 @@ Examples:
     const secret = forwardTo === undefined ? undefined : secretOf(terminal);
     if (forwardTo !== undefined && secret !== undefined)
       output.note(`Events are sent to ${forwardTo.href}, signed with the development secret ${secret}`);
+    output.csvHeader(FORWARDED);
     for await (const body of followEvents(session, eventQueryOf(options), options)) {
       const outcome = forwardTo && secret ? await forward(body, forwardTo, secret) : NOT_FORWARDED;
       output.record(FORWARDED, { event: JSON.parse(body), ...outcome });
