@@ -54,7 +54,7 @@ export class VerifyExchange extends Exchange {
     return this.#status !== 0;
   }
 
-  override costIn(limits: RequestLimits, others: readonly string[]): RequestCost {
+  override costIn(limits: RequestLimits | null, others: readonly string[]): RequestCost {
     return this.#cost === undefined ? super.costIn(limits, others) : { units: this.#cost, isReported: false };
   }
 

@@ -63,8 +63,8 @@ export interface CostRule {
   readonly cost: RequestCost;
 }
 
-/** The cost of a request that no rule matches. */
-const ONE: RequestCost = { units: 1, isReported: false };
+/** The cost of a request that no rule matches, or whose key has no plan. */
+export const USUAL_COST: RequestCost = { units: 1, isReported: false };
 
 /** The costs of a key's requests, compiled to be matched with requests. */
 export class RequestCosts {
@@ -85,8 +85,8 @@ export class RequestCosts {
 
   /** The highest of what the rules say for the path and the other readings of it. */
   costOf(method: string, path: string, others: readonly string[]): RequestCost {
-    let cost = this.#matcher?.match(method, path) ?? ONE;
-    for (const other of others) cost = higherOf(cost, this.#matcher?.match(method, other) ?? ONE);
+    let cost = this.#matcher?.match(method, path) ?? USUAL_COST;
+    for (const other of others) cost = higherOf(cost, this.#matcher?.match(method, other) ?? USUAL_COST);
     return cost;
   }
 }

@@ -9,7 +9,7 @@ import { headerLine, type RawHeadResponse } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { KeyEntry } from '../keys/cache/key-entry.ts';
 import type { Decision, LimitSubject } from '../limiter/rate-limiter.ts';
-import type { RequestCost, RequestLimits } from '../limiter/request-limits.ts';
+import { type RequestCost, type RequestLimits, USUAL_COST } from '../limiter/request-limits.ts';
 import { type Outcome, outcomeOfError } from '../observability/outcomes.ts';
 import type { RequestTrace } from '../observability/tracing.ts';
 import { otherReadings, type PathCase } from '../paths/path-readings.ts';
@@ -127,9 +127,9 @@ export class Exchange {
     return this.isSwitched || this.res.writableFinished;
   }
 
-  /** What the request costs under a plan; `others` are the other readings of its path. */
-  costIn(limits: RequestLimits, others: readonly string[]): RequestCost {
-    return limits.costOf(this.req.method ?? '', this.head.path, others);
+  /** What the request costs under a plan, or without one (null); `others` are the other readings of its path. */
+  costIn(limits: RequestLimits | null, others: readonly string[]): RequestCost {
+    return limits?.costOf(this.req.method ?? '', this.head.path, others) ?? USUAL_COST;
   }
 
   /** The other readings of the path, made at most once. */

@@ -11,6 +11,7 @@ import { InProcessGateway } from '../support/in-process-gateway.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const secret = createSecret('tg', systemRandom);
+const unlimited = createSecret('tg', systemRandom);
 const recorded: CompletedRequest[] = [];
 const observed: unknown[] = [];
 const away: RateLimiter = {
@@ -25,11 +26,13 @@ beforeAll(() => {
     log: pino({ level: 'silent' }),
   });
   keys = new InMemoryKeys(gateway.counting.versions);
-  keys.snapshots.set(secret, {
+  const one = {
     ...{ keyId: 'key_one', version: '1.1', enabled: true, expiresAtMs: null, plan: plan(3) },
     ...{ restrictions: null, secretVersion: 1, previousSecret: null },
     owner: { name: 'one', externalId: null, tags: ['eu'], metadata: null },
-  });
+  };
+  keys.snapshots.set(secret, one);
+  keys.snapshots.set(unlimited, { ...one, keyId: 'key_unlimited', plan: null });
 });
 afterAll(() => gateway?.stop());
 
@@ -74,6 +77,14 @@ describe('the verifier', () => {
       ['/', 429, false],
     ]);
     expect(observed).toEqual(['allowed', 'limited']);
+  });
+
+  it('records what a request costs also where its key has no plan', async () => {
+    const verifier = await verifierWith();
+    recorded.length = 0;
+    for (const fields of [{ cost: 500 }, { cost: 0 }, {}])
+      await verifier.verify({ secret: unlimited, ...fields }, service);
+    expect(recorded.map(({ units }) => units)).toEqual([500, 0, 1]);
   });
 
   it('rejects with the error of the proxy while a store is away', async () => {

@@ -147,7 +147,7 @@ describe('the limits', () => {
       ...{ req: { headers: {} }, head: { path: '/' }, reloads: 0, startedAtMs: 0, units: 1 },
       next: () => {},
       entry: copyOf({ plan: { id: 'costly', limits } as never }),
-      costIn: () => ({ units: 50, isReported: true }),
+      costIn: (found: object | null) => ({ units: found === null ? 1 : 50, isReported: found !== null }),
     } as unknown as Exchange;
     const kinds = ['stale', 'unlimited'];
     const options = {

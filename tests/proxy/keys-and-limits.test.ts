@@ -212,11 +212,13 @@ describe('the limit of a key', () => {
     expect(await other.ended()).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('of a key without one is neither sent nor enforced', async () => {
+  it('of a key without one is neither sent nor enforced, and a request costs one unit', async () => {
     await stage.gateway.change({ plan: null });
     const response = await use();
     expect(response).toMatch(/^HTTP\/1\.1 200 /);
     expect(response).not.toMatch(/ratelimit/i);
+    await until(() => stage.gateway.recorded.length === 1);
+    expect(stage.gateway.recorded[0]?.units).toBe(1);
   });
 
   it('is in the headers of a 502 as well', async () => {

@@ -154,7 +154,7 @@ function subjectOfPlan(
   const { req, head, isFresh } = exchange;
   if (plan === null) {
     // The copy before this one may have had a plan with costs.
-    exchange.units = 1;
+    exchange.units = exchange.costIn(null, NONE).units;
     exchange.reserved = undefined;
     return { keyId, version, fresh: isFresh, ...WITHOUT_LIMITS };
   }
