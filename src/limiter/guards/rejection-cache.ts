@@ -149,11 +149,10 @@ export class RejectionCache implements RateLimiter {
   #remember(subject: LimitSubject, { windows, nowMs }: CountedDecision, calledAt: number): void {
     const { keyId, version, customerId } = subject;
     const found = windows.map((window): SeenWindow => {
-      const { limit, resetAtMs } = window;
       return {
         window,
-        customerId: limit.per === 'customer' ? customerId : undefined,
-        holdsUntilMs: Math.min(resetAtMs, limit.endsAtMs ?? Number.POSITIVE_INFINITY),
+        customerId: window.limit.per === 'customer' ? customerId : undefined,
+        holdsUntilMs: holdsUntilMs(window, nowMs),
         nowMs,
         calledAt,
       };
@@ -171,6 +170,11 @@ export class RejectionCache implements RateLimiter {
     const seen = [...others.filter((each) => holds(each, calledAt)), ...found].slice(-WINDOWS_PER_KEY);
     this.#keys.set(keyId, { version, seen });
   }
+}
+
+/** See `SeenWindow.holdsUntilMs`. An override that has ended stays on the key, and changes nothing any more. */
+function holdsUntilMs({ limit: { endsAtMs }, resetAtMs }: DecidedWindow, nowMs: number): number {
+  return endsAtMs !== null && nowMs < endsAtMs ? Math.min(endsAtMs, resetAtMs) : resetAtMs;
 }
 
 /** Whether a cached window is the one in which the limit counts requests of the customer. */

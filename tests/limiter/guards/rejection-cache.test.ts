@@ -98,6 +98,27 @@ describe('local rejections', () => {
     expect(inner.asked).toBe(2);
   });
 
+  it('ask again at the end of the override of a key, and then repeat as if it had none', () => {
+    const { clock, inner, ask } = setUp();
+    const limit = quota(50, 'hour', { baseLimit: 10, endsAtMs: STORE_NOW + 300 });
+    const limited = (nowMs: number) =>
+      counted('limited', { limit, used: 50, nowMs, resetAtMs: STORE_NOW + 60_000 });
+    const again = () => ask(subject('key_1', { fresh: false, quota: limit }));
+    inner.response = limited(STORE_NOW);
+    again();
+    clock.advance(299);
+    again();
+    expect(inner.asked).toBe(1);
+    clock.advance(1);
+    inner.response = limited(STORE_NOW + 300);
+    again();
+    expect(inner.asked).toBe(2);
+    again();
+    clock.advance(999);
+    again();
+    expect(inner.asked).toBe(2);
+  });
+
   it.each([
     ['version', { version: '1.1' }],
     ['limit', { quota: quota(11, 'hour') }],
