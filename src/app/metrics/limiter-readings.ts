@@ -51,6 +51,11 @@ export function sharedLimiterReadings({
       'Windows with requests that were allowed without Redis and are not in Redis yet.',
       () => restorer.size,
     ),
+    counter(
+      'tollgate_limiter_uncounted_dropped_total',
+      'Units of requests that were allowed without Redis and will not be in Redis, because too many windows waited for it.',
+      () => restorer.dropped,
+    ),
     {
       ...gauge(
         'tollgate_replicas_live',

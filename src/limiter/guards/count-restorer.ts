@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Random } from '../../platform/random.ts';
 import { NotCounted } from '../not-counted.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
-import type { DecidedWindow, Limit } from '../request-limits.ts';
+import type { DecidedWindow, Limit, LimitScope } from '../request-limits.ts';
 import type { CostDifference } from '../window-counters.ts';
 
 /** Units of one window that a replica allowed by itself while the shared limiter was unavailable. */
@@ -24,8 +24,11 @@ export interface RestorableCounters {
   restore(uncounted: UncountedUnits, operationId: string): Promise<void>;
 }
 
-/** Most windows remembered, each with those that overlap it. Units of further windows are not given back. */
-const MAX_WINDOWS = 10_000;
+/**
+ * Most windows that wait, each with those that overlap it. Units of further windows are not given back. Windows of customers have places
+ * apart from those of keys, because one key may have any number of made-up customers.
+ */
+const MAX_WINDOWS: Readonly<Record<LimitScope, number>> = { key: 100_000, customer: 10_000 };
 /** Windows given back together. */
 const CHUNK_SIZE = 200;
 /** Pause before an attempt that no decision starts. Milliseconds. */
@@ -73,7 +76,10 @@ export class CountRestorer {
   readonly #uncertain: Sent[] = [];
   /** Units that are being given back, by the name of their window. */
   readonly #sending = new Map<string, number>();
+  /** Windows that wait: names with `#uncounted` units, and each of `#uncertain`. */
+  readonly #waiting: Record<LimitScope, number> = { key: 0, customer: 0 };
   #givenBack = 0;
+  #dropped = 0;
   #giving: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
   /** An attempt failed although the store responded: only the timer starts the next one. */
@@ -88,9 +94,14 @@ export class CountRestorer {
     return this.#givenBack;
   }
 
+  /** Units that are not given back, because too many windows waited. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
   /** Windows that wait to be given back. */
   get size(): number {
-    return this.#uncounted.size + this.#uncertain.length;
+    return this.#waiting.key + this.#waiting.customer;
   }
 
   /** Units of an open window that the shared counter lacks, as far as that is certain. */
@@ -141,7 +152,14 @@ export class CountRestorer {
       return true;
     }
     this.#tryLater(nowMs);
-    if (overlapping === undefined && this.size >= MAX_WINDOWS) return false;
+    if (overlapping === undefined) {
+      const { per } = added.limit;
+      if (this.#waiting[per] >= MAX_WINDOWS[per]) {
+        this.#dropped += added.units;
+        return false;
+      }
+      this.#waiting[per] += 1;
+    }
     const open = overlapping?.filter(({ resetAtMs }) => resetAtMs > nowMs) ?? [];
     this.#uncounted.set(name, [...open, added]);
     return true;
@@ -198,10 +216,12 @@ export class CountRestorer {
   #takeChunk(nowMs: number): readonly Sent[] {
     // Not all: others must not wait for what fails each time.
     const uncertain = this.#uncertain.splice(0, CHUNK_SIZE / 2);
+    for (const { uncounted } of uncertain) this.#waiting[uncounted.limit.per] -= 1;
     const certain: Sent[] = [];
     for (const [name, overlapping] of this.#uncounted) {
       if (uncertain.length + certain.length >= CHUNK_SIZE) break;
       this.#uncounted.delete(name);
+      if (overlapping[0] !== undefined) this.#waiting[overlapping[0].limit.per] -= 1;
       for (const uncounted of overlapping) {
         const operationId = `uncounted-${this.#options.random.bytes(16).toString('base64url')}`;
         certain.push({ uncounted, operationId, uncertainUntilMs: undefined });
@@ -230,8 +250,12 @@ export class CountRestorer {
   }
 
   #keep(sent: Sent, nowMs: number): void {
-    if (sent.uncertainUntilMs === undefined) this.#add(sent.uncounted, nowMs);
-    else this.#uncertain.push(sent);
+    if (sent.uncertainUntilMs === undefined) {
+      this.#add(sent.uncounted, nowMs);
+      return;
+    }
+    this.#uncertain.push(sent);
+    this.#waiting[sent.uncounted.limit.per] += 1;
   }
 
   /** Starts an attempt after a pause, unless one is in progress or will be. */

@@ -251,7 +251,13 @@ describe('the restorer of counts', () => {
     const restorer = new CountRestorer({ counters, clock, random });
     const note = (keyId: string, resetAtMs = 9000) =>
       restorer.note(subject(keyId), counted('allowed', { limit: hourly, resetAtMs }));
-    return { restored, clock, note, restorer, prepared: () => ids };
+    const perCustomer = quota(10, 'hour', { id: 'tenant', per: 'customer' });
+    const noteCustomer = (customerId: string) =>
+      restorer.note(
+        subject('key', { customerId }),
+        counted('allowed', { limit: perCustomer, resetAtMs: 9000 }),
+      );
+    return { restored, clock, note, noteCustomer, restorer, prepared: () => ids };
   }
 
   it('gives back once what was allowed in windows that are still open', async () => {
@@ -382,11 +388,35 @@ describe('the restorer of counts', () => {
     expect(restorer.size).toBe(0);
   });
 
-  it('remembers at most 10 000 windows', () => {
-    const { note, restorer } = setUpRestorer();
-    for (let key = 0; key <= 10_000; key += 1) note(`${key}`);
+  it('remembers 100 000 windows of keys, 10 000 of customers, and counts other units', async () => {
+    const { restored, note, noteCustomer, restorer } = setUpRestorer();
+    for (let customer = 0; customer < 10_003; customer += 1) noteCustomer(`${customer}`);
+    noteCustomer('0');
+    expect([restorer.size, restorer.dropped]).toEqual([10_000, 3]);
+    for (let key = 0; key < 100_002; key += 1) note(`${key}`);
     note('0');
-    expect(restorer.size).toBe(10_000);
+    expect([restorer.size, restorer.dropped]).toEqual([110_000, 5]);
+    await restorer.giveBack(1600);
+    expect(restored).toHaveLength(110_000);
+    expect([restorer.size, restorer.givenBack]).toEqual([0, 110_002]);
+  });
+
+  it('keeps places for what may have been added, and has them again afterwards', async () => {
+    let isLost = true;
+    const { noteCustomer, restorer } = setUpRestorer(async () => {
+      if (isLost) throw new Error('no reply');
+    });
+    const noteMany = (): void => {
+      for (let customer = 0; customer < 10_000; customer += 1) noteCustomer(`${customer}`);
+    };
+    noteMany();
+    await restorer.giveBack(1600);
+    noteMany();
+    expect([restorer.size, restorer.dropped]).toEqual([10_000, 200]);
+    isLost = false;
+    await until(() => restorer.size === 0);
+    noteMany();
+    expect([restorer.size, restorer.dropped]).toEqual([10_000, 200]);
   });
 });
 

@@ -130,6 +130,34 @@ describe('a replica whose Redis', () => {
     await second.replicas.stop();
   });
 
+  it('is killed adds what a key used although another one has made-up customers', async () => {
+    const server = await startServer();
+    const replica = await startReplica(server.url);
+    const guarded = guard(replica, 'local');
+    server.kill('SIGKILL');
+    await openBreaker(guarded);
+    const tenant = quota(5, 'hour', { id: 'tenant', per: 'customer' });
+    const madeUp = { fresh: false, limits: [quota(1_000_000, 'hour'), tenant] };
+    const attacker = newKeyId();
+    await Promise.all(
+      Array.from({ length: 10_100 }, (_, index) =>
+        decide(guarded.limiter, subject(attacker, { ...madeUp, customerId: `customer-${index}` })),
+      ),
+    );
+    const key = newKeyId();
+    const asked = subject(key, { fresh: false, quota: quota(5, 'hour') });
+    const kinds: string[] = [];
+    for (let time = 0; time < 6; time += 1) kinds.push((await decide(guarded.limiter, asked)).kind);
+    expect(kinds).toEqual([...Array.from({ length: 5 }, () => 'allowed'), 'limited']);
+    expect(guarded.restorer.dropped).toBeGreaterThan(0);
+
+    await startServer(['--port', String(server.port)]);
+    await closeBreaker(guarded);
+    await until(() => isReady(replica));
+    // Not all five if one of them was the breaker's trial.
+    await until(async () => (await peek(replica.counters, key, quota(5, 'hour'))).used > 0);
+  });
+
   it('freezes stops asking it, and decides at once meanwhile', async () => {
     const server = await startServer();
     const replica = await startReplica(server.url, { timeoutMs: 100 });
