@@ -6,6 +6,8 @@ export type { Logger };
 const STANDARD_OUTPUT = 1;
 /** The pause before a full pipe is written to again. Milliseconds. */
 const FULL_PIPE_MS = 10;
+/** After this number of pauses in a row the reader counts as stalled: one second. */
+const STALLED_AFTER = 100;
 
 /** From none to all. */
 export type LogLevel = 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
@@ -49,14 +51,20 @@ function takeBuffered(output: Buffered): Buffer {
   return taken;
 }
 
-/** Waits for a slow reader. Gives up at any other error. */
+/**
+ * Waits for a slow reader, and gives up if it has stalled, or at any other error. This holds for a non-blocking pipe: a write to a full
+ * blocking one can't be given up, so the process ends when the reader goes on or is gone.
+ */
 function writeAll(text: Buffer): void {
   let rest = text;
-  while (rest.length > 0) {
+  let pauses = 0;
+  while (rest.length > 0 && pauses < STALLED_AFTER) {
     try {
       rest = rest.subarray(writeSync(STANDARD_OUTPUT, rest));
+      pauses = 0;
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return;
+      pauses += 1;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_MS);
     }
   }

@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
@@ -35,6 +36,14 @@ const LOG_AND_EXIT = `
   for (const text of ['one', 'zwölf', 'three']) lines.info(text);
   process.exit(0);
 `;
+/** Logs more than fits into a pipe, and ends. Node makes a pipe of standard output non-blocking when it is first used. */
+const OVERFLOW_AND_EXIT = `
+  process.stdout.writable;
+  const { createBufferedLogger } = await import(${JSON.stringify(MODULE)});
+  const { lines } = createBufferedLogger();
+  for (let line = 0; line < 900; line++) lines.info('x'.repeat(1000));
+  process.exit(0);
+`;
 
 it.each([
   ['that flushes it', FLUSH],
@@ -53,4 +62,13 @@ it('a process that exits writes the lines that it has buffered, each once', asyn
     .split('\n')
     .map((line) => JSON.parse(line).msg);
   expect(messages).toEqual(['one', 'zwölf', 'three']);
+});
+
+it('a process that exits ends although the reader of its log has stalled', async () => {
+  const argv = ['--input-type=module', '--eval', OVERFLOW_AND_EXIT];
+  // Its standard output is not read.
+  const writer = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [code] = await once(writer, 'exit');
+  writer.stdout.destroy();
+  expect(code).toBe(0);
 });
