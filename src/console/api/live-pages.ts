@@ -12,6 +12,8 @@ export interface LivePages<Row> extends Live<readonly Row[]> {
   /** The rows on all pages, if the request has `count`. */
   readonly total: number | undefined;
   readonly hasMore: boolean;
+  /** The last request was for the next page, and failed. */
+  readonly hasNextPageFailed: boolean;
   readonly loadMore: () => void;
   /** Whether the stream of events tells of changes at once. */
   readonly isFollowed: boolean;
@@ -61,6 +63,7 @@ export function useLivePages<T, Row>(
     isFollowed,
     isBehind: oldPage !== undefined && query.data?.pages[0] === oldPage,
     hasMore: query.hasNextPage,
+    hasNextPageFailed: query.isFetchNextPageError,
     loadMore: () => {
       if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
     },

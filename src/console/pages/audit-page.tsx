@@ -63,8 +63,7 @@ function AuditLog() {
         columns={columnsOf(change, setShown)}
         rowId={({ auditId }) => auditId}
         onOpen={setShown}
-        hasMore={entries.hasMore}
-        loadMore={entries.loadMore}
+        pages={entries}
         total={entries.total}
         empty={<NoEntries isFiltered={isFiltered} onClear={() => setParams({}, { replace: true })} />}
       />

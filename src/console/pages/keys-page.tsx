@@ -73,8 +73,7 @@ export function KeysPage() {
         rowHref={(key) => `/keys/${key.consumerApiKeyId}`}
         sort={filter.sort}
         onSort={filter.setSort}
-        hasMore={list.hasMore}
-        loadMore={list.loadMore}
+        pages={list}
         total={list.total}
         empty={<NoKeys filter={filter} onCreate={can('keys:write') ? () => create(true) : undefined} />}
       />

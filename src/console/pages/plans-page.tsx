@@ -60,8 +60,7 @@ function PlanList() {
         columns={columnsFor(whoami.settings.defaultPlanId)}
         rowId={({ rateLimitId }) => rateLimitId}
         rowHref={({ rateLimitId }) => `/plans/${encodeURIComponent(rateLimitId)}`}
-        hasMore={plans.hasMore}
-        loadMore={plans.loadMore}
+        pages={plans}
         total={plans.total}
         empty={q === '' ? <NoPlans /> : <NoMatch q={q} onClear={() => search('')} />}
       />

@@ -65,8 +65,7 @@ function Tokens() {
           onAction: (kind, token) => setAction({ kind, token }),
         })}
         rowId={({ adminTokenId }) => adminTokenId}
-        hasMore={tokens.hasMore}
-        loadMore={tokens.loadMore}
+        pages={tokens}
         empty={
           <EmptyState
             icon={ShieldCheck}

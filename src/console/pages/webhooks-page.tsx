@@ -46,8 +46,7 @@ function Webhooks() {
         columns={COLUMNS}
         rowId={({ webhookId }) => webhookId}
         rowHref={({ webhookId }) => `/webhooks/${webhookId}`}
-        hasMore={webhooks.hasMore}
-        loadMore={webhooks.loadMore}
+        pages={webhooks}
         empty={
           <EmptyState
             icon={WebhookIcon}

@@ -64,11 +64,13 @@ function List({ label, onCall }: ListProps) {
         columns={[{ id: 'name', header: 'Name', cell: ({ name }) => name }]}
         rowId={({ name }) => name}
         empty={<p>none</p>}
-        hasMore={keys.hasMore}
-        loadMore={keys.loadMore}
+        pages={keys}
       />
       <button type="button" onClick={keys.loadMore}>
         more {label}
+      </button>
+      <button type="button" onClick={keys.refresh}>
+        again {label}
       </button>
     </>
   );
@@ -140,6 +142,20 @@ describe('a list of pages', () => {
       .setup()
       .click(screen.getAllByRole('button', { name: 'Try again' })[button] as HTMLElement);
     await screen.findByText('c');
+    expect(screen.getByText('a')).toBeTruthy();
+  });
+
+  it('takes a failed refresh for no failure of the next page', async () => {
+    gateway.reply(200, page('a', 'b'));
+    show(['keys']);
+    await screen.findByText('a');
+    gateway.reply(503, { error: 'Postgres does not respond.', code: 'store_unavailable' });
+    await userEvent.setup().click(screen.getByText('again keys'));
+    await screen.findByText(/This is how it was/);
+    expect(screen.queryByText(/The next page was not loaded/)).toBeNull();
+    gateway.reply(200, page('b'));
+    await userEvent.setup().click(screen.getByRole('button', { name: 'Load more' }));
+    await screen.findByText('b');
     expect(screen.getByText('a')).toBeTruthy();
   });
 });

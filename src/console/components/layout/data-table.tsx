@@ -9,6 +9,7 @@ import { ArrowDown, ArrowUp, ChevronsUpDown } from 'lucide-react';
 import { type MouseEvent, type ReactNode, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Live } from '../../api/live.ts';
+import type { LivePages } from '../../api/live-pages.ts';
 import { Button } from '../forms/button.tsx';
 import { LiveState } from '../states/live-state.tsx';
 import { Skeleton } from '../states/skeleton.tsx';
@@ -53,9 +54,8 @@ interface DataTableProps<Row> {
   readonly onSort?: (sort: Sort) => void;
   /** Shown instead of a table without rows: either there is nothing at all, or nothing matches the filter, which it offers to clear. */
   readonly empty: ReactNode;
-  /** For paginated lists: the server has more rows. */
-  readonly hasMore?: boolean;
-  readonly loadMore?: () => void;
+  /** For paginated lists. */
+  readonly pages?: Pick<LivePages<Row>, 'hasMore' | 'hasNextPageFailed' | 'loadMore'>;
   /** The number of rows in the whole list, including those not loaded. */
   readonly total?: number | undefined;
 }
@@ -95,7 +95,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
 }
 
 function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: readonly Row[] }) {
-  const { label, columns, rowHref, onOpen, hasMore = false, total } = props;
+  const { label, columns, rowHref, onOpen, live, pages, total } = props;
   const { sorted, sort, setSort } = useSortedRows(props);
   const { element, first, last } = useVisibleRows(sorted.length);
   return (
@@ -128,19 +128,21 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
           <Spacer rows={sorted.length - 1 - last} columns={columns.length} />
         </tbody>
       </table>
-      {hasMore && <More {...props} />}
+      {pages?.hasMore && <More live={live} pages={pages} />}
     </>
   );
 }
 
-/** Loads the next page when the reader comes near it, or on request after a failure. */
-function More<Row>({ live: { status, dataAt }, loadMore }: DataTableProps<Row>) {
+type MoreProps<Row> = Required<Pick<DataTableProps<Row>, 'live' | 'pages'>>;
+
+/** Loads the next page when the reader comes near it, or on request after a failure of any page. */
+function More<Row>({ live: { status, dataAt }, pages: { hasNextPageFailed, loadMore } }: MoreProps<Row>) {
   if (status === 'unavailable' || status === 'failed')
     return (
       <div className={styles.more}>
-        The next page was not loaded.{' '}
+        {hasNextPageFailed ? 'The next page was not loaded.' : 'There are more rows.'}{' '}
         <Button small onClick={loadMore}>
-          Try again
+          {hasNextPageFailed ? 'Try again' : 'Load more'}
         </Button>
       </div>
     );

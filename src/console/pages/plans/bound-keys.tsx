@@ -35,8 +35,7 @@ export function BoundKeys({ rateLimitId }: { readonly rateLimitId: string }) {
         columns={COLUMNS}
         rowId={({ consumerApiKeyId }) => consumerApiKeyId}
         rowHref={({ consumerApiKeyId }) => `/keys/${consumerApiKeyId}`}
-        hasMore={keys.hasMore}
-        loadMore={keys.loadMore}
+        pages={keys}
         total={keys.total}
         empty={
           <EmptyState icon={KeyRound} title="No key is bound to this plan">

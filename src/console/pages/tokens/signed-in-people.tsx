@@ -36,8 +36,7 @@ function Sessions() {
         live={sessions}
         columns={columnsOf(setEnding)}
         rowId={({ sessionId }) => sessionId}
-        hasMore={sessions.hasMore}
-        loadMore={sessions.loadMore}
+        pages={sessions}
         empty={
           <EmptyState icon={UserRound} title="No one is signed in">
             People who sign in with the identity provider are listed here.

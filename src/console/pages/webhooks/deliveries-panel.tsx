@@ -38,8 +38,7 @@ export function DeliveriesPanel({ webhook }: { readonly webhook: Webhook }) {
         live={deliveries}
         columns={columnsOf(setShownId)}
         rowId={({ deliveryId }) => deliveryId}
-        hasMore={deliveries.hasMore}
-        loadMore={deliveries.loadMore}
+        pages={deliveries}
         empty={<NoDeliveries isFiltered={status !== undefined} onClear={() => filter('')} />}
       />
       {shown !== undefined && (
