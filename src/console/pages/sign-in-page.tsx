@@ -1,5 +1,6 @@
 import { type FormEvent, useState } from 'react';
 import { useLocation, useSearch } from 'wouter';
+import { BEARER_TOKEN } from '../../client/bearer-token.ts';
 import { bodyOf } from '../../client/management-client.ts';
 import { faultKind, faultSentence } from '../api/fault-kind.ts';
 import { createGatewayClient } from '../api/gateway-client.ts';
@@ -133,8 +134,6 @@ function TokenForm({ session, isAlternative }: TokenFormProps) {
   );
 }
 
-/** A token that fits in a header (RFC 6750 2.1), as all of the gateway do: others would make `fetch` fail. */
-const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
 const UNKNOWN_TOKEN = 'The gateway does not know this token, or it has expired.';
 
 /** Signs in if the gateway accepts the token. */
@@ -143,7 +142,7 @@ function useSignIn(session: SessionStore) {
   const [isPending, setPending] = useState(false);
   const signIn = async (token: string, remember: boolean) => {
     if (token === '') return setError('Enter a token.');
-    if (!TOKEN.test(token)) return setError(UNKNOWN_TOKEN);
+    if (!BEARER_TOKEN.test(token)) return setError(UNKNOWN_TOKEN);
     setPending(true);
     setError(undefined);
     try {

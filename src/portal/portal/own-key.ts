@@ -1,3 +1,4 @@
+import { BEARER_TOKEN } from '../../client/bearer-token.ts';
 import type { components } from '../../client/management-api.ts';
 import { WORDS } from '../words.ts';
 
@@ -32,8 +33,6 @@ export class SelfServiceFault extends Error {
   }
 }
 
-/** A credential that fits in a header (RFC 6750 2.1): others would make `fetch` fail. */
-const TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
 /** A key may ask five times a second; the page waits for its turn this often. */
 const MOST_WAITS = 5;
 const WAIT_MS = 1000;
@@ -90,7 +89,7 @@ export class SelfService {
   }
 
   async #ask(path: string, init: RequestInit = {}): Promise<Response> {
-    if (!TOKEN.test(this.#secret)) throw new SelfServiceFault('invalid_api_key');
+    if (!BEARER_TOKEN.test(this.#secret)) throw new SelfServiceFault('invalid_api_key');
     for (let waits = 0; ; waits += 1) {
       const secret = this.#secret;
       const response = await send(this.#path + path, init, secret);
