@@ -1,6 +1,7 @@
 import type { Platform } from '../platform/platform.ts';
 import type { ShutdownOrder } from '../platform/process/shutdown-order.ts';
 import type { Settings } from '../settings/settings.ts';
+import { QUERY_TIMEOUT_MS } from '../storage/postgres/postgres-connection.ts';
 
 /** What every part of a replica is built from. */
 export interface ReplicaContext {
@@ -10,5 +11,5 @@ export interface ReplicaContext {
   readonly shutdown: ShutdownOrder;
 }
 
-/** The longest that closing a part may take at the stop. Milliseconds. */
-export const CLOSE_DEADLINE_MS = 5000;
+/** The longest that closing a part may take at the stop: longer than its query to a Postgres that does not respond. Milliseconds. */
+export const CLOSE_DEADLINE_MS = QUERY_TIMEOUT_MS + 1000;

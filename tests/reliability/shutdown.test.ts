@@ -148,6 +148,36 @@ describe('a replica that gets a stop signal', () => {
     }
   });
 
+  it('exits with 0 when Postgres hangs and queries are under way', async () => {
+    const { promise: hangs, resolve } = Promise.withResolvers<void>();
+    let isStarted = false;
+    const relay = await TcpRelay.start(portOf(fleet.databaseUrl), {
+      onSent(bytes) {
+        // The query that follows the changes, each second.
+        if (!isStarted || !bytes.includes('pg_current_snapshot')) return;
+        relay.silence();
+        resolve();
+      },
+    });
+    try {
+      const url = new URL(relay.urlOf(fleet.databaseUrl));
+      // The usual timeouts, not those of the tests.
+      url.search = '';
+      const { stop, output } = await startGateway({
+        ...fleet.environment,
+        DATABASE_URL: url.href,
+        SHUTDOWN_DELAY_MS: '0',
+      });
+      isStarted = true;
+      await hangs;
+      const code = await stop();
+      const faults = output().match(/^.*could not be stopped cleanly.*$/gm);
+      expect({ code, faults }).toEqual({ code: 0, faults: null });
+    } finally {
+      await relay.stop();
+    }
+  });
+
   it('exits with 1 and says so when Redis does not take its usage', async () => {
     const relay = await TcpRelay.start(portOf(fleet.redisUrl));
     try {

@@ -4,9 +4,12 @@ import { PostgresSeriesStore } from '../../storage/postgres/usage/postgres-serie
 import { PostgresUsageHistory } from '../../storage/postgres/usage/postgres-usage-history.ts';
 import { createUsage, type Usage } from '../../usage/create-usage.ts';
 import { UsageSeries } from '../../usage/series/usage-series.ts';
-import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
+import type { ReplicaContext } from '../replica-context.ts';
 import type { Counting } from '../stores/counting.ts';
 import type { Stores } from './wire-stores.ts';
+
+/** The longest that the last usage is written for at the stop. Milliseconds. */
+const WRITE_DEADLINE_MS = 5000;
 
 /** Starts the usage statistics. Old ones are pruned once the record store has its tables. */
 export function wireUsage(
@@ -23,8 +26,8 @@ export function wireUsage(
     dailyRetentionDays: settings.usageDailyRetentionDays,
     ...platform,
   });
-  shutdown.add('usage', 2 * CLOSE_DEADLINE_MS, async () => {
-    if (!(await usage.stop(CLOSE_DEADLINE_MS))) throw new Error('not all usage was written');
+  shutdown.add('usage', 2 * WRITE_DEADLINE_MS, async () => {
+    if (!(await usage.stop(WRITE_DEADLINE_MS))) throw new Error('not all usage was written');
   });
   usage.start();
   return usage;

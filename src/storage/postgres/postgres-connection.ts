@@ -27,6 +27,8 @@ export interface PostgresOptions {
 
 /** Longest wait for a connection, and longest run of a statement, in milliseconds. */
 const TIMEOUT_MS = 5000;
+/** After it a query has failed whose server does not respond: one second later than that server cancels it. */
+export const QUERY_TIMEOUT_MS = TIMEOUT_MS + 1000;
 /**
  * Postgres ends a session whose transaction has been idle for this time, and its locks with it: the replica is stuck, or was cut off. A
  * statement may run for longer. The URL may have another time, as for the timeouts above.
@@ -46,7 +48,7 @@ export function serverOf(url: string): ClientConfig {
 /** Connects on first use, and again after an outage of Postgres. Destroy it to close its connections. */
 export function connectPostgres(options: PostgresOptions): RecordsDatabase {
   // The server's timeout is first, so that no statement runs on after we gave up; ours is for a server that does not respond.
-  return connect(options, { statement_timeout: TIMEOUT_MS, query_timeout: TIMEOUT_MS + 1000 });
+  return connect(options, { statement_timeout: TIMEOUT_MS, query_timeout: QUERY_TIMEOUT_MS });
 }
 
 /**
