@@ -3,24 +3,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
+import { ADVISORY_LOCKS } from '../../src/storage/postgres/advisory-locks.ts';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
 import { MIGRATIONS } from '../support/records.ts';
 import { createTestDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
+function openUnmigrated(url: string, directory: string): Records {
+  return openRecords({
+    url,
+    maxConnections: 2,
+    migrationsDirectory: directory,
+    defaultPlanId: null,
+    chainSecrets: null,
+    onIdleError: () => {},
+  });
+}
+
 async function withRecords(directory: string, replicas: number, run: (all: Records[]) => Promise<void>) {
   const database = await createTestDatabase();
-  const all = Array.from({ length: replicas }, () =>
-    openRecords({
-      url: database.url,
-      maxConnections: 2,
-      migrationsDirectory: directory,
-      defaultPlanId: null,
-      chainSecrets: null,
-      onIdleError: () => {},
-    }),
-  );
+  const all = Array.from({ length: replicas }, () => openUnmigrated(database.url, directory));
   try {
     await run(all);
   } finally {
@@ -75,6 +78,37 @@ describe('migrations', () => {
       expect(await migrated).toEqual(['0002_column']);
     });
     await rm(directory, { recursive: true });
+  });
+
+  it('have no timeout of the role, also while one waits for another', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-sql-'));
+    await writeFile(
+      join(directory, '0001_long.sql'),
+      "CREATE TABLE long AS SELECT current_setting('statement_timeout') AS timeout;\n",
+    );
+    const database = await createTestDatabase();
+    // As for the role behind a pooler: the URL sets nothing.
+    const url = new URL(database.url);
+    const name = url.pathname.slice(1);
+    url.search = '';
+    const records = openUnmigrated(database.url, directory);
+    for (const timeout of ["statement_timeout TO '1min'", "lock_timeout TO '1ms'"])
+      await sql`ALTER DATABASE ${sql.id(name)} SET ${sql.raw(timeout)}`.execute(records.db);
+    const migrating = openUnmigrated(url.href, directory);
+    try {
+      const other = await records.db.startTransaction().execute();
+      await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.migrations})`.execute(other);
+      const migrated = migrating.migrate();
+      const isWaiting = until(async () => (await waitingForLocks(records.db)) > 0);
+      await Promise.race([migrated, isWaiting]).finally(() => other.commit().execute());
+      expect(await migrated).toEqual(['0001_long']);
+      expect((await sql`SELECT timeout FROM long`.execute(records.db)).rows).toEqual([{ timeout: '0' }]);
+    } finally {
+      await records.close();
+      await migrating.close();
+      await database.drop();
+      await rm(directory, { recursive: true });
+    }
   });
 
   it('leave a database alone that a later version has migrated further', async () => {

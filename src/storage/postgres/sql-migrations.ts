@@ -62,6 +62,10 @@ async function applyNext(
   trx: RecordsDatabase,
   { migrationsDirectory: directory, pathCase = 'insensitive' }: MigrationOptions,
 ): Promise<readonly string[]> {
+  // Behind a transaction pooler the role has timeouts for the statements of a gateway, and the URL may have them.
+  await sql`SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`.execute(
+    trx,
+  );
   await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.migrations})`.execute(trx);
   await sql`SELECT set_config('tollgate.path_case', ${pathCase}, true)`.execute(trx);
   await sql`SELECT set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`.execute(trx);
