@@ -204,6 +204,8 @@ if (ASSETS === undefined) {
       await server.kubectl(['create', 'namespace', 'tollgate']);
       await addDefaultAccount();
       await apply('production', ...flags, '-l', 'app.kubernetes.io/component=migrate');
+      const policies = await server.kubectl([...NAMESPACE, 'get', 'networkpolicies', '-o', 'name']);
+      expect(policies.trim()).toBe('networkpolicy.networking.k8s.io/tollgate-migrate-egress');
       expect(await jobs()).toEqual(['job.batch/tollgate-migrate-1-0-0']);
     });
 

@@ -210,6 +210,46 @@ describe('the migrate Job of production', () => {
   });
 });
 
+describe('the NetworkPolicies of the migrate Job', () => {
+  const labelsOf = (job: Manifest | undefined) =>
+    Object.entries((job as unknown as IJob | undefined)?.spec?.template.metadata?.labels ?? {});
+  /** Those that select the pods of the Job, and not all pods. */
+  function policiesOf(manifests: readonly Manifest[]): readonly Manifest[] {
+    const labels = new Map(labelsOf(manifests.find(({ kind }) => kind === 'Job')));
+    return manifests.filter((manifest) => {
+      if (manifest.kind !== 'NetworkPolicy') return false;
+      const { podSelector } = (manifest as unknown as INetworkPolicy).spec ?? {};
+      const selected = Object.entries(podSelector?.matchLabels ?? {});
+      return selected.length > 0 && selected.every(([name, value]) => labels.get(name) === value);
+    });
+  }
+
+  it('are applied with it by the label that the runbook selects', async () => {
+    const runbook = await readFile('docs/runbook.md', 'utf8');
+    const [, label = '', value] = /^kubectl apply -k \S+ -l (\S+)=(\S+)$/m.exec(runbook) ?? [];
+    const manifests = rendered.get('production') ?? [];
+    const selected = manifests.filter(({ metadata }) => metadata.labels?.[label] === value);
+    expect(policiesOf(manifests)).toHaveLength(1);
+    expect(selected.map(({ kind }) => kind).toSorted()).toEqual(['Job', 'NetworkPolicy']);
+    expect(selected).toEqual(expect.arrayContaining([...policiesOf(manifests)]));
+  });
+
+  it('are hooks of Argo CD in an earlier wave than its own', async () => {
+    const manifests = await renderWithComponent('argo-cd');
+    const waveOf = ({ metadata: { annotations = {} } }: Manifest) =>
+      Number(annotations['argocd.argoproj.io/sync-wave'] ?? 0);
+    const jobs = manifests.filter(({ kind }) => kind === 'Job');
+    const policies = policiesOf(manifests);
+    expect([jobs.length, policies.length]).toEqual([1, 1]);
+    for (const { metadata } of [...jobs, ...policies])
+      expect(metadata.annotations).toMatchObject({
+        'argocd.argoproj.io/hook': 'PreSync',
+        'argocd.argoproj.io/hook-delete-policy': 'BeforeHookCreation',
+      });
+    expect(Math.max(...policies.map(waveOf))).toBeLessThan(Math.min(...jobs.map(waveOf)));
+  });
+});
+
 describe('the Ingress example', () => {
   it('exposes the public port and no other', async () => {
     const [ingress] = parseManifests(await readFile('k8s/overlays/production/ingress.example.yaml', 'utf8'));
