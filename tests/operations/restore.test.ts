@@ -33,6 +33,15 @@ it('the runbook empties Redis of all that is ours, whatever customers are named'
   }
 });
 
+it('the runbook empties Redis before anything starts a replica', async () => {
+  const section = await sectionOfRestore();
+  const steps = section.split(/^(?=\d+\. )/m);
+  const stepWith = (text: string) => Number(steps.find((step) => step.includes(text))?.split('.')[0]);
+  expect(stepWith('FLUSHDB')).toBeLessThan(stepWith('`helm upgrade`'));
+  expect(stepWith('FLUSHDB')).toBeLessThan(stepWith('Scale up again'));
+  expect(section).toContain(`so that step ${stepWith('FLUSHDB')} is safe`);
+});
+
 it('the runbook restores a dump over a database that was changed and migrated since', async () => {
   const [, dump = ''] = /`(pg_dump .*)`/.exec(await readFile(RUNBOOK, 'utf8')) ?? [];
   const postgres = await startDebianPostgres();
@@ -72,10 +81,17 @@ it('the runbook restores a dump over a database that was changed and migrated si
   }
 }, 300_000);
 
+/** What the runbook says about a restore: its steps, and what is to be known about them. */
+async function sectionOfRestore(): Promise<string> {
+  const [, section = ''] = /^To restore:\n([\s\S]*?)^## /m.exec(await readFile(RUNBOOK, 'utf8')) ?? [];
+  return section;
+}
+
 /** The commands of the steps of a restore, in their order. */
 async function shellBlocksOfRestore(): Promise<readonly string[]> {
-  const [, steps = ''] = /^To restore:\n([\s\S]*?)^## /m.exec(await readFile(RUNBOOK, 'utf8')) ?? [];
-  return [...steps.matchAll(/^ {3}```sh\n([\s\S]*?)^ {3}```$/gm)].map(([, block = '']) => block);
+  return [...(await sectionOfRestore()).matchAll(/^ {3}```sh\n([\s\S]*?)^ {3}```$/gm)].map(
+    ([, block = '']) => block,
+  );
 }
 
 async function migrate(url: string): Promise<readonly string[]> {
