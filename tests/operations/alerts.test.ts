@@ -110,6 +110,29 @@ describe('alerts, dashboard and runbook', () => {
   });
 });
 
+describe('dashboard and runbook', () => {
+  it('count the replicas that decide without Redis, however many workers each has', async () => {
+    const isAboutDegraded = (query: string) => query.includes('tollgate_limiter_degraded');
+    const number = expressionsOf(JSON.parse(await readFile(DASHBOARD, 'utf8'))).find(isAboutDegraded);
+    const part = (await queriesOfRunbook()).find(isAboutDegraded);
+    const sample = (expr: string | undefined, value: number) => ({
+      ...{ expr: expr?.replaceAll('$job', '.*'), eval_time: '0m', exp_samples: [{ labels: '{}', value }] },
+    });
+    const test = {
+      interval: '1m',
+      input_series: [4, 0, 0, 0].map((workers, index) => ({
+        series: `tollgate_limiter_degraded{instance="${index}"}`,
+        values: `${workers}`,
+      })),
+      promql_expr_test: [sample(number, 1), sample(part, 0.25)],
+    };
+    const file = join(directory, 'degraded.yaml');
+    await writeFile(file, JSON.stringify({ tests: [test] }));
+    const { stdout } = await run(promtool, ['test', 'rules', file]);
+    expect(stdout).toContain('SUCCESS');
+  });
+});
+
 describe('the runbook', () => {
   it('has a query beside each alert', async () => {
     const sections = (await readFile(RUNBOOK, 'utf8'))
