@@ -26,6 +26,19 @@ it('docs/sizing.md has what the constants say (npm run sizing-guide writes it)',
   expect(await readFile(SIZING_GUIDE, 'utf8')).toBe(await sizingGuideWithFigures());
 });
 
+it('the memory of a pod is enough for the keys that the docs say', async () => {
+  const [, mebibytes, keys = ''] =
+    /limit a pod to (\d+)Mi, which is enough for about ([\d ]+) keys/.exec(
+      await readFile(SIZING_GUIDE, 'utf8'),
+    ) ?? [];
+  const demand = { ...(EXAMPLES.large as Demand), activeKeys: Number(keys.replace(' ', '')) };
+  const { memoryBytesPerReplica } = sizeInstallation(demand, constants);
+  expect(memoryBytesPerReplica).toBeLessThanOrEqual(Number(mebibytes) * 2 ** 20);
+  const deployment = await readFile('k8s/base/deployment.yaml', 'utf8');
+  expect(deployment).toContain(`for about ${keys} keys`);
+  expect(deployment).toContain(`memory: ${mebibytes}Mi`);
+});
+
 describe('tollgate size', () => {
   it('says as JSON what the page says', async () => {
     const large = await size('--rps', '20000', '--keys', '1000000', '--months', '13', '-o', 'json');
