@@ -195,6 +195,18 @@ describe('a JSON body', () => {
     ]);
   });
 
+  it('has metadata of at most 8 KiB with the numbers written out', async () => {
+    const create = (values: string) =>
+      sendRaw('post', CREATE, JSON_TYPE, `{"name": "n", "metadata": {"a": [${values}]}}`);
+    const list = (value: string, count: number) => Array.from({ length: count }, () => value).join(',');
+    for (const number of ['1e308', '-1e-300']) {
+      await create(list(number, 26)).expect(201);
+      const { body } = await create(list(number, 1000)).expect(400);
+      expect(body.errors).toEqual([expect.objectContaining({ field: 'metadata' })]);
+    }
+    await create(list('"\\"1e+308"', 600)).expect(201);
+  });
+
   it('is not acted upon when its end arrives after it was rejected for its rate', async () => {
     const { app } = management;
     const requestIds = testRequestIds();

@@ -128,9 +128,22 @@ function readMetadata(metadata: WrittenKeyFields['metadata']): WrittenKeyFields[
   const text = JSON.stringify(metadata);
   // Postgres stores neither NUL nor unpaired surrogates; JSON.stringify escapes both, and a backslash as two.
   const isStored = !/\\u(?:0000|d[89a-f][0-9a-f]{2})/.test(text.replaceAll('\\\\', ''));
-  const fits = Buffer.byteLength(text) <= MAX_METADATA_BYTES && !isDeeper(metadata, MAX_METADATA_DEPTH);
+  const fits = isShort(text) && isShort(writtenOut(text)) && !isDeeper(metadata, MAX_METADATA_DEPTH);
   if (fits && isStored) return metadata;
   throw new InvalidBody([{ field: 'metadata', message: KEY_FIELDS.metadata.description }]);
+}
+
+/** A JSON text with numbers about as Postgres writes them: `1e+308` as a 1 and 308 zeros. */
+function writtenOut(text: string): string {
+  // Strings are matched as a whole: an exponent in one is only text.
+  return text.replace(/"(?:[^"\\]|\\.)*"|e[+-](\d+)/g, (match, zeros: string | undefined) =>
+    zeros === undefined ? match : '0'.repeat(Number(zeros)),
+  );
+}
+
+/** Whether a text has at most as many bytes as metadata may have. */
+function isShort(text: string): boolean {
+  return Buffer.byteLength(text) <= MAX_METADATA_BYTES;
 }
 
 /** Whether a value has more levels of objects and lists than `levels`. */
