@@ -25,12 +25,15 @@ import { type OpenWindow, TOMBSTONE, type WindowPlace, type WindowTable } from '
 const MOST = 999_999_999_999_999;
 /** Most grants remembered, counted for each window. */
 const MAX_OPERATIONS = 10_000;
+/** Milliseconds; as long as the response to a request with an idempotency key is kept. */
+const GRANT_REMEMBERED_MS = 86_400_000;
 
 /** Reads and changes the windows of one process outside of decisions. */
 export class InProcessWindowCounters implements WindowCounters {
   readonly #table: WindowTable;
   readonly #clock: Clock;
-  readonly #operations = new BoundedCache<true>(MAX_OPERATIONS);
+  /** When each operation has added to a window. Milliseconds since 1970. */
+  readonly #operations = new BoundedCache<number>(MAX_OPERATIONS);
   /** The limit and the units granted when each threshold was last passed. */
   readonly #passed = new WeakMap<OpenWindow, Map<number, string>>();
 
@@ -116,13 +119,15 @@ export class InProcessWindowCounters implements WindowCounters {
     return isFirst;
   }
 
-  /** Whether an operation adds to a window for the first time. Remembers it. */
+  /** Whether an operation adds to a window for the first time in `GRANT_REMEMBERED_MS`. Remembers it. */
   #isNew(operationId: string | undefined, keyId: string, windowName: string): boolean {
     if (operationId === undefined) return true;
     const operation = JSON.stringify([operationId, keyId, windowName]);
-    const isKnown = this.#operations.has(operation);
-    this.#operations.set(operation, true);
-    return !isKnown;
+    const nowMs = this.#clock.nowMs();
+    const addedAtMs = this.#operations.get(operation);
+    if (addedAtMs !== undefined && nowMs < addedAtMs + GRANT_REMEMBERED_MS) return false;
+    this.#operations.set(operation, nowMs);
+    return true;
   }
 
   /** The place of a limit's window. Customers beyond the bound share one. */
