@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
+import { until } from '../support/until.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 const UNKNOWN = '/consumer-api-key/key_01ARZ3NDEKTSV4RRFFQ69G5FAV';
@@ -78,6 +81,24 @@ describe('POST /consumer-api-key/{id}/rotate', () => {
       expect((await detailOf(id)).rotation).toBeNull();
       await rotate(id, { graceSeconds: 60 }).expect(200);
     });
+  });
+
+  it('is seen by a change of the key that has waited for it', async () => {
+    const { id } = await management.createKey();
+    const { db } = management.records;
+    const { rotating, editing } = await db.transaction().execute(async (transaction) => {
+      // The rotation has locked the key, and waits for the end of the audit log.
+      await sql`SELECT FROM audit_log_ends FOR UPDATE`.execute(transaction);
+      const rotating = rotate(id).then();
+      await until(async () => (await waitingForLocks(db)) === 1);
+      const editing = management.send('patch', `/consumer-api-key/${id}`, { name: 'edited' }).then();
+      await until(async () => (await waitingForLocks(db)) === 2);
+      return { rotating, editing };
+    });
+    expect((await rotating).status).toBe(200);
+    const { rotation } = await detailOf(id);
+    expect(rotation).toMatchObject({ previousValidUntil: IN_A_DAY });
+    expect((await editing).body).toMatchObject({ name: 'edited', rotation });
   });
 
   it.each([

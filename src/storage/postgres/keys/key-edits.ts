@@ -22,7 +22,7 @@ export interface KeysEdit {
   readonly defaultPlanId: string | null;
 }
 
-/** `KeyRepository.updateAll`, within a transaction: four statements or so, however many keys it edits. */
+/** `KeyRepository.updateAll`, within a transaction: five statements or so, however many keys it edits. */
 export async function editKeys(
   trx: RecordsDatabase,
   { keyIds, changes, change, note, defaultPlanId }: KeysEdit,

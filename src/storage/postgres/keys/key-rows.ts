@@ -103,10 +103,17 @@ export async function lockedKeys(
   keyIds: readonly string[],
   { onlyTags }: Pick<ChangeContext, 'onlyTags'>,
 ): Promise<ReadonlyMap<string, ConsumerKey>> {
-  const rows = await selectKeys(trx)
+  const locked = await trx
+    .selectFrom('consumer_keys')
+    .select('id')
     .where(hasId(keyIds))
+    .orderBy('id')
+    .forUpdate()
+    .execute();
+  // With a second statement: one that has waited for a lock reads only the locked rows as they are now, and secrets as they were before.
+  const rows = await selectKeys(trx)
+    .where(hasId(locked.map(({ id }) => id)))
     .orderBy('consumer_keys.id')
-    .forUpdate('consumer_keys')
     .execute();
   const keys = rows.map(keyOfRow).filter(({ tags }) => isVisible(tags, onlyTags));
   return new Map(keys.map((key) => [key.id, key]));
