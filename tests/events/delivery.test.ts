@@ -1026,7 +1026,7 @@ describe('the list of deliveries', () => {
     await sql`
       UPDATE webhook_deliveries SET status = CASE WHEN id = longest THEN 'failed' ELSE status END,
         body = repeat('x', CASE WHEN id = longest THEN 3000000 ELSE 900000 END)
-      FROM (SELECT id AS longest FROM webhook_deliveries WHERE webhook_id = ${made.webhook.id} ORDER BY id DESC OFFSET 2 LIMIT 1)
+      FROM (SELECT id AS longest FROM webhook_deliveries WHERE webhook_id = ${made.webhook.id} ORDER BY id DESC OFFSET 2 LIMIT 1) AS third
       WHERE webhook_id = ${made.webhook.id}`.execute(store.records.db);
     const pages: number[] = [];
     const ids: string[] = [];
