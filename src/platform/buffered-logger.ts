@@ -12,8 +12,6 @@ export interface BufferedLogger {
 const WHOLE_BYTES = 4096;
 /** The longest that a line is buffered. Milliseconds. */
 const WAIT_MS = 200;
-/** The most bytes of buffered lines if the reader is slow. Further lines are dropped, because a log must not stop the traffic. */
-const WAITING_BYTES = 1024 * 1024;
 
 /**
  * Logs the same kind of lines, also to standard output, for events that occur once per request. A process that is killed loses the lines of
@@ -24,7 +22,6 @@ export function createBufferedLogger(): BufferedLogger {
     sync: false,
     minLength: WHOLE_BYTES - 1,
     maxWrite: WHOLE_BYTES,
-    maxLength: WAITING_BYTES,
     periodicFlush: WAIT_MS,
   });
   return {

@@ -9,6 +9,11 @@ const FULL_PIPE_MS = 10;
 /** After this number of pauses in a row the reader counts as stalled: one second. */
 const STALLED_AFTER = 100;
 
+/** The most bytes of lines that wait for a slow reader, or for space. Further lines are dropped, because a log must not stop the traffic. */
+const WAITING_BYTES = 1024 * 1024;
+/** The file that standard output was opened for can't grow: its disk, or a quota, is full. */
+const FULL_FILE = ['ENOSPC', 'EDQUOT', 'EFBIG'];
+
 /** From none to all. */
 export type LogLevel = 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
@@ -20,13 +25,16 @@ export function createLogger(level: LogLevel): Logger {
   return pino(loggerOptions(level), standardOutput({}));
 }
 
-/** Standard output. Lines are dropped once its reader is gone, or its terminal was closed. Other errors of writing are thrown. */
+/**
+ * Standard output. Lines are dropped once its reader is gone, or its terminal was closed. Where its file can't grow, they wait, and are
+ * written with a later one. Other errors of writing are thrown.
+ */
 export function standardOutput(options: Parameters<typeof pino.destination>[0] & object) {
-  const output = pino.destination({ ...options, dest: STANDARD_OUTPUT });
+  const output = pino.destination({ ...options, dest: STANDARD_OUTPUT, maxLength: WAITING_BYTES });
   output.prependListener('error', (error: NodeJS.ErrnoException) => {
     // pino stops writing at EPIPE only.
     if (error.code === 'EIO') error.code = 'EPIPE';
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code !== 'EPIPE' && !FULL_FILE.includes(error.code ?? '')) throw error;
   });
   // pino calls it at the exit of the process. Its own tries again without end once the reader of a pipe is gone.
   output.flushSync = () => writeAll(takeBuffered(output as unknown as Buffered));

@@ -1,5 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
@@ -34,6 +36,32 @@ const LOG_AND_EXIT = `
   const { createBufferedLogger } = await import(${JSON.stringify(MODULE)});
   const { lines } = createBufferedLogger();
   for (const text of ['one', 'zwölf', 'three']) lines.info(text);
+  process.exit(0);
+`;
+/** Fills the file of its standard output, logs a line, empties the file, and logs another one. */
+const FILL_AND_GO_ON = `
+  const { appendFileSync, truncateSync } = await import('node:fs');
+  const [path, name] = process.argv.slice(1);
+  const loggers = {
+    createLogger: async () => (await import(${JSON.stringify(join(MODULE, '../logger.ts'))})).createLogger('info'),
+    createBufferedLogger: async () => (await import(${JSON.stringify(MODULE)})).createBufferedLogger().lines,
+  };
+  const log = await loggers[name]();
+  const written = async () => {
+    do await new Promise(setImmediate);
+    while (process.getActiveResourcesInfo().includes('FSReqCallback'));
+  };
+  try {
+    while (true) appendFileSync(path, 'x'.repeat(512));
+  } catch (error) {
+    if (error.code !== 'EFBIG') throw error;
+  }
+  // Longer than what a buffered logger keeps.
+  log.info('waited'.padEnd(5000));
+  await written();
+  truncateSync(path);
+  log.info('later');
+  await written();
   process.exit(0);
 `;
 /** Logs more than fits into a pipe, and ends. Node makes a pipe of standard output non-blocking when it is first used. */
@@ -72,3 +100,19 @@ it('a process that exits ends although the reader of its log has stalled', async
   writer.stdout.destroy();
   expect(code).toBe(0);
 });
+
+it.each(['createLogger', 'createBufferedLogger'])(
+  'a process goes on where the file of its log is full, and writes the lines once there is space: %s',
+  async (logger) => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-log-'));
+    try {
+      const path = join(directory, 'log');
+      const command = 'ulimit -f 16; exec "$0" --input-type=module --eval "$1" "$2" "$3" >> "$2"';
+      await run('/bin/sh', ['-c', command, process.execPath, FILL_AND_GO_ON, path, logger]);
+      const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line).msg.trimEnd())).toEqual(['waited', 'later']);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  },
+);
