@@ -7,10 +7,14 @@ let warnings: string[];
 let conflicts: readonly string[];
 let preparation: RecordsPreparation;
 let isPrepared: boolean;
+let errors: unknown[];
+let pendingMigrations: () => Promise<readonly string[]>;
 
 beforeEach(() => {
   jest.useFakeTimers();
   warnings = [];
+  errors = [];
+  pendingMigrations = async () => [];
   conflicts = ['plan gold: not managed'];
   isPrepared = false;
   const sealed = (digest: string) => ({
@@ -22,15 +26,16 @@ beforeEach(() => {
   const plans: Pick<PlanRepository, 'find'> = { find: async () => undefined };
   const records = {
     migrate: async () => [],
-    pendingMigrations: async () => [],
+    pendingMigrations: () => pendingMigrations(),
     ping: async () => {},
     plans,
     sealedKeys: { oldestAndNewest: async () => [sealed('known'), sealed('of another key')] },
     sealedTokens: { after: async () => [] },
   };
   const write = (line: string): void => {
-    const { level, msg } = JSON.parse(line) as { level: number; msg: string };
+    const { level, msg, err } = JSON.parse(line) as { level: number; msg: string; err?: { message: string } };
     if (level === 40) warnings.push(msg);
+    if (level === 50) errors.push(err?.message ?? msg);
   };
   preparation = new RecordsPreparation({
     // What the preparation reads of the store is all that there is of it here.
@@ -65,5 +70,28 @@ describe('the preparation of the records', () => {
       'ENCRYPTION_KEY does not open some of the stored keys: add the one that they were made under',
       'DEFAULT_PLAN_ID names no plan: keys without a plan of their own get 503 until it is made',
     ]);
+  });
+
+  it('names the fault of its last attempt, and logs each that differs from the one before', async () => {
+    const isRefused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    const lacksRight = Object.assign(new Error('permission denied for schema public'), { code: '42501' });
+    let fault: Error = isRefused;
+    pendingMigrations = async () => {
+      throw fault;
+    };
+    preparation.start({ configure: undefined, prepared: () => {} });
+    await jest.advanceTimersByTimeAsync(3000);
+    // It responds again, and the next attempt has not begun.
+    await expect(preparation.check()).rejects.toThrow('migrations are being applied');
+    fault = lacksRight;
+    await jest.advanceTimersByTimeAsync(3000);
+    await expect(preparation.check()).rejects.toMatchObject({
+      message: 'the records could not be prepared, see the log: permission denied for schema public',
+      level: 'error',
+    });
+    expect(errors).toEqual([isRefused.message, lacksRight.message]);
+    fault = new Error('relation "plans" exists');
+    await jest.advanceTimersByTimeAsync(1000);
+    expect(errors).toHaveLength(3);
   });
 });

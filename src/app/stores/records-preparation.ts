@@ -5,7 +5,7 @@ import { type Component, ReadinessFault } from '../../observability/readiness.ts
 import type { Logger } from '../../platform/logger.ts';
 import type { SecretVault } from '../../secrets/secret-vault.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { failureReason } from '../../storage/failure-reason.ts';
+import { failureReason, isPassing } from '../../storage/failure-reason.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 
 const SEALED = 'ENCRYPTION_KEY does not open the stored keys';
@@ -50,7 +50,8 @@ export class RecordsPreparation implements Component {
   #isStopped = false;
   #running: Promise<void> = Promise.resolve();
   #endPause: () => void = () => {};
-  #isFailing = false;
+  /** What the last attempt failed with; undefined before the first failure. */
+  #failure: unknown;
   /** Warnings already logged: each attempt repeats its checks, but not its warnings. */
   readonly #warnings = new Set<string>();
 
@@ -78,7 +79,14 @@ export class RecordsPreparation implements Component {
     });
     if (this.#state === 'pending')
       throw new ReadinessFault('migrations are pending: run npm run migrate', 'warn');
-    if (this.#state === 'preparing') throw new ReadinessFault('migrations are being applied', 'info');
+    if (this.#state === 'preparing') {
+      // An outage is over: the store has just responded.
+      const isOver = this.#failure === undefined || isPassing(this.#failure);
+      if (isOver) throw new ReadinessFault('migrations are being applied', 'info');
+      throw new ReadinessFault(
+        `the records could not be prepared, see the log: ${failureReason(this.#failure)}`,
+      );
+    }
     if (this.#state === 'conflicting') {
       const [first = '', ...others] = this.#conflicts;
       const more = others.length === 0 ? '' : `, and ${others.length} more in the log`;
@@ -129,9 +137,9 @@ export class RecordsPreparation implements Component {
       this.#state = 'prepared';
       return true;
     } catch (error) {
-      if (!this.#isFailing)
+      if (String(error) !== String(this.#failure) || failureReason(error) !== failureReason(this.#failure))
         this.#log.error({ err: error }, 'the record store could not be prepared; it is tried again');
-      this.#isFailing = true;
+      this.#failure = error;
       return false;
     }
   }
