@@ -10,7 +10,7 @@ const REQUESTS_EACH = 4;
 const SIZES = [0, 1, 900, 8192, 8193, 20_000, 32_768, 40_000, 65_536, 69_632, 150_000, 500_000] as const;
 /** More than the system keeps for a connection. */
 const STALLING_BYTES = 7 * 1024 * 1024;
-/** Requests wait for the connections of clients that read slowly, for as long as a busy machine takes. */
+/** Requests wait for the connections of clients that read slowly, and these for all others, for as long as a busy machine takes. */
 const LONGER_THAN_THE_TEST_MS = 180_000;
 const FRAMINGS = ['length', 'length', 'chunked', 'chunked', 'to the end', 'cut', 'HEAD', '204'] as const;
 const READERS = ['fast', 'slow', 'stalled', 'leaving'] as const;
@@ -31,7 +31,10 @@ describe.each([
   ['', [1, 2], {}],
   [' from a backend with TLS', [3], { isTls: true }],
 ] as const)('many clients at once, which read fast, slowly, late or leave,', (from, seeds, backend) => {
-  const stage = withGateway({ backendTimeoutMs: LONGER_THAN_THE_TEST_MS }, backend);
+  const stage = withGateway(
+    { backendTimeoutMs: LONGER_THAN_THE_TEST_MS, rateWindowMs: LONGER_THAN_THE_TEST_MS },
+    backend,
+  );
 
   it.each(seeds)(`get nothing of the response to another request${from} (seed %i)`, async (seed) => {
     const random = new SeededRandom(seed);
