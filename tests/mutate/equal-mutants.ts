@@ -64,6 +64,12 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
   },
   {
     file: DECIDE,
+    before: 'if notedUntilMs >= untilMs and notedUntilMs <= untilMs + REJECTION_NOTED_MS then return end',
+    after: 'if notedUntilMs >= untilMs and notedUntilMs < untilMs + REJECTION_NOTED_MS then return end',
+    because: 'It then notes the instant that is there already.',
+  },
+  {
+    file: DECIDE,
     before: 'if key ~= knownKey then return tonumber(key) > tonumber(knownKey) end',
     after: 'if key ~= knownKey then return tonumber(key) >= tonumber(knownKey) end',
     because: 'The numbers differ.',

@@ -138,7 +138,9 @@ const versions = fc.option(
   fc.record({
     text: fc.oneof(
       { weight: 3, arbitrary: fc.constant(VERSION) },
-      fc.constantFrom(NOW_MS - 5, NOW_MS + 999, NOW_MS + 1000, NOW_MS + 1001).map((at) => `${VERSION} ${at}`),
+      fc
+        .constantFrom(NOW_MS - 5, NOW_MS + 999, NOW_MS + 1000, NOW_MS + 1100, NOW_MS + 1101, FAR_MS)
+        .map((at) => `${VERSION} ${at}`),
       fc.constantFrom(
         '3.4',
         '3.6',
@@ -234,7 +236,7 @@ describe('a call for decisions', () => {
     ['a moment before its deadline', { untilMs: NOW_MS + 1 }],
     ['the end of its window', { windows: [{ text: '2', endsAtMs: NOW_MS }] }],
     ['a moment before the end of its window', { windows: [{ text: '2', endsAtMs: NOW_MS + 1 }] }],
-    ...[999, 1000, 1001].map((ms): [string, Partial<ScriptDecision>] => [
+    ...[999, 1000, 1001, 1100, 1101, 3_600_000].map((ms): [string, Partial<ScriptDecision>] => [
       `rejections that are noted for ${ms} ms`,
       {
         version: { ...current, text: `${VERSION} ${NOW_MS + ms}` },

@@ -28,6 +28,12 @@ const KEYS_OF_A_CALL = 100;
  */
 const CALL_TIMEOUT_MS = 1000;
 
+/**
+ * Longest that a change waits for cached rejections: as far ahead as the decision script notes them. A note may be further ahead after
+ * the server's clock went back, but a replica measures that second by its own monotonic clock. Milliseconds.
+ */
+const LONGEST_REJECTION_MS = 1100;
+
 /** The shared versions as Redis strings; changes are published on `tg:changes`. */
 export class RedisRecordVersions implements SharedVersions, RepublishedVersions {
   readonly #redis: RedisConnection;
@@ -180,5 +186,5 @@ function partsOf<Item>(items: readonly Item[], size: number): (readonly Item[])[
 export async function outliveRejections(repliesMs: readonly unknown[]): Promise<void> {
   let longestMs = 0;
   for (const reply of repliesMs) longestMs = Math.max(longestMs, Number(reply));
-  if (longestMs > 0) await pause(longestMs);
+  if (longestMs > 0) await pause(Math.min(longestMs, LONGEST_REJECTION_MS));
 }

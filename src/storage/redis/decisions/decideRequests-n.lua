@@ -148,7 +148,8 @@ local function makeDecide()
   local function noteRejection(versionKey, shared, version)
     local notedUntilMs = tonumber(match(shared, ' (%d+)$') or '0')
     local untilMs = nowMs + REJECTION_CACHED_MS
-    if notedUntilMs >= untilMs then return end
+    -- A note further ahead is from before the server's clock went back: no rejection is repeated for as long.
+    if notedUntilMs >= untilMs and notedUntilMs <= untilMs + REJECTION_NOTED_MS then return end
     -- A server that is out of memory rejects this write, and every change as well.
     pcall('SET', versionKey, version .. ' ' .. decimal(untilMs + REJECTION_NOTED_MS), 'KEEPTTL')
   end

@@ -186,6 +186,22 @@ describe('the rate limiter in Redis', () => {
     }
   });
 
+  describe('after its clock went back by an hour', () => {
+    const hourly = quota(5, 'hour');
+    const changes: Readonly<Record<string, (keyId: string) => Promise<void>>> = {
+      'new version': (keyId) => replica.versions.publishVersion([{ keyId, version: '2.0' }]),
+      deletion: (keyId) => replica.versions.retire([{ keyId }]),
+      grant: (keyId) => replica.counters.grant({ keyId, limits: [hourly], customerId: '', units: 1 }),
+      reset: (keyId) => replica.counters.reset({ keyId, limits: [hourly], customerId: null }),
+    };
+    it.each(Object.entries(changes))('acknowledges a %s of a key that was limited', async (_name, make) => {
+      const keyId = newKeyId();
+      const { nowMs } = await peek(replica.counters, keyId, hourly);
+      await direct.set(versionKeyName(keyId), `1.0 ${nowMs + 3_600_000}`, 'PX', 60_000);
+      await make(keyId);
+    });
+  });
+
   describe('with a replica that repeats rejections and receives no change', () => {
     const one = quota(1, 'hour');
     const deaf: ChangeFeed = { onChange: () => {}, onReset: () => {} };

@@ -107,8 +107,13 @@ function isFull({ form, cost }: ScriptDecision, { limit }: ScriptLimit, count: n
   return cost > 0 && count + cost > most;
 }
 
-/** A rejection may be repeated for a second, and is noted a little longer, so that not each one is noted. */
+/**
+ * A rejection may be repeated for a second, and is noted a little longer, so that not each one is noted. What is noted for longer than that is
+ * from before the server's clock went back.
+ */
 function noted(version: Held | undefined): Held | undefined {
   const until = Number(version?.text.split(' ')[1] ?? 0);
-  return until >= NOW_MS + 1000 ? version : { ...version, text: `${VERSION} ${NOW_MS + 1100}` };
+  return until >= NOW_MS + 1000 && until <= NOW_MS + 1100
+    ? version
+    : { ...version, text: `${VERSION} ${NOW_MS + 1100}` };
 }
