@@ -8,7 +8,7 @@ import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { until } from '../support/until.ts';
 import { expectedUsage, mix } from './support/expected-usage.ts';
 import { startReplyLosingProxy } from './support/reply-losing-proxy.ts';
-import { openRedisUsage, silent } from './support/usage-stores.ts';
+import { openRedisUsage, silent, takeAll } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
 describe('a replica whose Redis fails', () => {
@@ -92,6 +92,29 @@ describe('a replica whose Redis fails', () => {
     direct.disconnect();
     expect(await writer.drain(AbortSignal.timeout(60_000))).toBe(true);
     expect(writer.stats.writesUnknown).toBeGreaterThan(0);
+    for (const keyId of keyIds) {
+      expect(await world.stored.read(keyId)).toEqual(expectedUsage(keyId, requests));
+    }
+  });
+
+  it('moves its usage to Postgres although Redis is out of memory', async () => {
+    const keyIds = await world.newKeys(3);
+    const { buffer, writer } = replica();
+    const requests = mix(0, 100, keyIds);
+    for (const request of requests) buffer.record(request);
+    expect(await writer.write()).toBe(true);
+    const direct = new Redis(world.redis.url);
+    await direct.config('SET', 'maxmemory', '1');
+    try {
+      await expect(direct.set('more', 'than there is room for')).rejects.toThrow('OOM');
+      for (const keyId of keyIds) expect(await takeAll(world.live, keyId)).toHaveLength(1);
+      await world.flushAll();
+      const held = await direct.keys('tg:{usage-*}:*');
+      expect(held.filter((name) => /:(live|batch)$/.test(name))).toEqual([]);
+    } finally {
+      await direct.config('SET', 'maxmemory', '0');
+      direct.disconnect();
+    }
     for (const keyId of keyIds) {
       expect(await world.stored.read(keyId)).toEqual(expectedUsage(keyId, requests));
     }

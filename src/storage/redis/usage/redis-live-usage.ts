@@ -48,6 +48,7 @@ export class RedisLiveUsage implements LiveUsage {
   readonly #compacted = new Map<number, number>();
   /** By which this replica's locks on shards differ from those of others. */
   readonly #flusher = systemRandom.bytes(12).toString('base64url');
+  readonly #takeLease = new LuaScript(new URL('./takeUsageLease-1.lua', import.meta.url));
   readonly #renew = new LuaScript(new URL('./renewUsageLease-1.lua', import.meta.url));
   readonly #record = new LuaScript(new URL('./recordUsage-n.lua', import.meta.url));
   readonly #take = new LuaScript(new URL('./takeUsage-4.lua', import.meta.url));
@@ -187,8 +188,8 @@ export class RedisLiveUsage implements LiveUsage {
   }
 
   async #lease(shard: number): Promise<boolean> {
-    const keyName = usageLeaseKeyName(shard);
-    return (await settled(this.#redis.set(keyName, this.#flusher, 'PX', SHARD_LEASE_MS, 'NX'))) === 'OK';
+    const call = [usageLeaseKeyName(shard), this.#flusher, String(SHARD_LEASE_MS)];
+    return (await this.#takeLease.run(this.#redis, call)) === 'OK';
   }
 
   #sourcesOf(shard: number): Promise<string[]> {
