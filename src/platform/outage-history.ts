@@ -10,41 +10,52 @@ export interface Outage {
 /** The most outages that are kept; older ones are dropped. */
 const KEPT = 100;
 
-/** Records when a service that is called regularly did not respond. */
+/** An outage by the monotonic clock. */
+interface MonotonicOutage {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Records when a service that is called regularly did not respond. A jump of the wall clock makes no outage, and none longer. */
 export class OutageHistory {
   readonly #clock: Clock;
   readonly #silentAfterMs: number;
-  #respondedAtMs: number;
+  /** By the monotonic clock. */
+  #respondedAt: number;
   #hasFailed = false;
-  #ended: readonly Outage[] = [];
+  #ended: readonly MonotonicOutage[] = [];
 
   /** An outage begins without any response for `silentAfterMs`, even if no call has failed: one may still be waiting. */
   constructor(clock: Clock, silentAfterMs: number) {
     this.#clock = clock;
     this.#silentAfterMs = silentAfterMs;
-    this.#respondedAtMs = clock.nowMs();
+    this.#respondedAt = clock.monotonicMs();
   }
 
   /** Oldest first. If there is an outage now, it is the last one and ends now. */
   get outages(): readonly Outage[] {
-    const present = this.#present();
-    return present === undefined ? this.#ended : [...this.#ended, present];
+    const startMs = this.#clock.nowMs() - this.#clock.monotonicMs();
+    return this.#monotonicOutages().map(({ from, to }) => ({
+      fromMs: Math.round(startMs + from),
+      toMs: Math.round(startMs + to),
+    }));
   }
 
-  /** Called with the time at which a call was sent, when its response has come. */
-  noteResponse(sentAtMs: number): void {
-    this.#ended = this.outages.slice(-KEPT);
+  /** Called with the time by the monotonic clock at which a call was sent, when its response has come. */
+  noteResponse(sentAt: number): void {
+    this.#ended = this.#monotonicOutages().slice(-KEPT);
     this.#hasFailed = false;
-    this.#respondedAtMs = sentAtMs;
+    this.#respondedAt = sentAt;
   }
 
   noteFailure(): void {
     this.#hasFailed = true;
   }
 
-  #present(): Outage | undefined {
-    const nowMs = this.#clock.nowMs();
-    const isOut = this.#hasFailed || nowMs - this.#respondedAtMs > this.#silentAfterMs;
-    return isOut ? { fromMs: this.#respondedAtMs, toMs: nowMs } : undefined;
+  /** In the same order as `outages`. */
+  #monotonicOutages(): readonly MonotonicOutage[] {
+    const now = this.#clock.monotonicMs();
+    const isOut = this.#hasFailed || now - this.#respondedAt > this.#silentAfterMs;
+    return isOut ? [...this.#ended, { from: this.#respondedAt, to: now }] : this.#ended;
   }
 }

@@ -18,7 +18,7 @@ describe('a log of outages', () => {
     const { clock, outages, shown } = log();
     for (let beat = 0; beat < 10; beat += 1) {
       clock.advance(2000);
-      outages.noteResponse(clock.nowMs());
+      outages.noteResponse(clock.monotonicMs());
     }
     clock.advance(4500);
     expect(shown()).toEqual([]);
@@ -26,12 +26,12 @@ describe('a log of outages', () => {
 
   it('has one since the last response after a failure, and after a long silence', () => {
     const { clock, outages, shown } = log();
-    outages.noteResponse(clock.nowMs());
+    outages.noteResponse(clock.monotonicMs());
     clock.advance(2000);
     outages.noteFailure();
     expect(shown()).toEqual([[0, 2]]);
     clock.advance(1000);
-    outages.noteResponse(clock.nowMs());
+    outages.noteResponse(clock.monotonicMs());
     expect(shown()).toEqual([[0, 3]]);
     clock.advance(4501);
     expect(shown()).toEqual([
@@ -42,11 +42,36 @@ describe('a log of outages', () => {
 
   it('counts a response from when its call was sent: what came later is not known', () => {
     const { clock, outages, shown } = log();
-    const sentAtMs = clock.nowMs();
+    const sentAt = clock.monotonicMs();
     clock.advance(3000);
-    outages.noteResponse(sentAtMs);
+    outages.noteResponse(sentAt);
     outages.noteFailure();
     expect(shown()).toEqual([[0, 3]]);
+  });
+
+  it('has none because the wall clock was ahead for a moment', () => {
+    const { clock, outages, shown } = log();
+    for (const aheadMs of [0, 86_400_000, -86_400_000, 0]) {
+      clock.setWallClockAhead(aheadMs);
+      expect(shown()).toEqual([]);
+      clock.advance(2000);
+      outages.noteResponse(clock.monotonicMs());
+    }
+    expect(shown()).toEqual([]);
+  });
+
+  it('has an outage when it was by the wall clock as it is now', () => {
+    const { clock, outages, shown } = log();
+    clock.setWallClockAhead(3_600_000);
+    clock.advance(1000);
+    outages.noteResponse(clock.monotonicMs());
+    outages.noteFailure();
+    clock.advance(2000);
+    clock.setWallClockAhead(-3_600_000);
+    expect(shown()).toEqual([[1, 3]]);
+    outages.noteResponse(clock.monotonicMs());
+    clock.advance(1000);
+    expect(shown()).toEqual([[1, 3]]);
   });
 
   it('keeps the last hundred', () => {
@@ -54,7 +79,7 @@ describe('a log of outages', () => {
     for (let count = 0; count < 150; count += 1) {
       outages.noteFailure();
       clock.advance(1000);
-      outages.noteResponse(clock.nowMs());
+      outages.noteResponse(clock.monotonicMs());
     }
     expect(shown().length).toBe(100);
     expect(shown().at(-1)).toEqual([149, 150]);

@@ -3,7 +3,7 @@ import type { Clock } from '../../src/platform/clock.ts';
 /** A clock that stands still until a test moves it. */
 export class ManualClock implements Clock {
   #nowMs: number;
-  readonly #startMs: number;
+  #startMs: number;
 
   constructor(nowMs: number) {
     this.#nowMs = nowMs;
@@ -20,5 +20,11 @@ export class ManualClock implements Clock {
 
   advance(ms: number): void {
     this.#nowMs += ms;
+  }
+
+  /** As if the wall clock were set: the monotonic clock goes on as before. */
+  setWallClockAhead(ms: number): void {
+    this.#nowMs += ms;
+    this.#startMs += ms;
   }
 }

@@ -97,7 +97,7 @@ export class ReplicaRegistry {
 
   /** Sends one heartbeat and counts the live replicas. Resolves with false when Redis did not respond. */
   async beat(): Promise<boolean> {
-    const sentAtMs = this.#clock.nowMs();
+    const sentAt = this.#clock.monotonicMs();
     try {
       const count = await this.#countReplicas.run(this.#redis, [
         REPLICAS_KEY_NAME,
@@ -109,7 +109,7 @@ export class ReplicaRegistry {
         const text = JSON.stringify(this.#describe());
         await this.#redis.set(replicaKeyName(this.#replicaId), text, 'PX', SILENT_FOR_MS);
       }
-      this.#outages.noteResponse(sentAtMs);
+      this.#outages.noteResponse(sentAt);
       return true;
     } catch {
       // The connection logs its own failures; the last known count stays.
