@@ -68,6 +68,9 @@ async function secretsOfManagement(): Promise<readonly string[]> {
   const key = await post('/consumer-api-key/create', { name: 'rotated' });
   const rotated = await post(`/consumer-api-key/${key.id}/rotate`, { graceSeconds: 600 });
   const handover = await post(`/consumer-api-key/${key.id}/handover`, { ttlSeconds: 600 });
+  const reason = `the owner of ${rotated.secret} asked for it`;
+  await post(`/consumer-api-key/${key.id}/limits/reset`, { reason });
+  await post(`/consumer-api-key/${key.id}/limits/grant`, { reason, requests: 1 });
   await post('/api-keys/import', { keys: [{ name: 'imported', secret: IMPORTED }] });
   await post('/api-keys/find', { secret: IMPORTED });
   const token = await post('/tollgate/admin-token/create', { name: 'a script', scopes: ['support'] });

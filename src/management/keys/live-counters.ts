@@ -101,7 +101,8 @@ export const resetKeyLimits: Endpoint<ResetBody> = {
     await services.audit.accompany(action, { ...change, reason: reason ?? change.reason }, () =>
       services.counters.reset({ keyId: id, limits, customerId: customerId ?? null }),
     );
-    services.log.info({ event: 'limits_reset', keyId: id, limitId, reason }, 'limits of a key were reset');
+    // Without the reason: the audit log has it, with secrets masked.
+    services.log.info({ event: 'limits_reset', keyId: id, limitId }, 'limits of a key were reset');
     return showAfter(snapshot, customerId, services);
   },
 };
@@ -137,10 +138,7 @@ export const grantKeyLimits: Endpoint<GrantBody> = {
     await services.audit.accompany(action, { ...change, reason: reason ?? change.reason }, () =>
       services.counters.grant({ keyId: id, limits, customerId: whose, units: requests, operationId }),
     );
-    services.log.info(
-      { event: 'limits_granted', keyId: id, limitId, requests, reason },
-      'a key was given more room',
-    );
+    services.log.info({ event: 'limits_granted', keyId: id, limitId, requests }, 'a key was given more room');
     return showAfter(snapshot, customerId, services);
   },
 };
