@@ -26,7 +26,7 @@ async function rotate(): Promise<number> {
   const log = createLogger(settings.logLevel);
   const platform = { clock: systemClock, random: systemRandom, log };
   const vault = new SecretVault(settings.encryptionKeys, systemRandom);
-  const records = await openRecordStore(settings, platform, vault);
+  const records = await openRecordStore(settings, platform, { chainSecrets: vault });
   try {
     const pending = await records.pendingMigrations();
     if (pending.length > 0)

@@ -243,6 +243,28 @@ describe('with stores on a network', () => {
     other.close();
   });
 
+  it('under an ENCRYPTION_KEY that opens no stored key no change is made', async () => {
+    gateway = await startInProcess(settings);
+    const { secret } = await new Admin(gateway.url).makeKey('sealed');
+    await gateway.stop();
+    const other = Buffer.alloc(32, 1).toString('base64');
+    gateway = await startInProcess({ ...settings, ENCRYPTION_KEY: other }, { isReady: false });
+    const { url } = gateway;
+    const make = async () => {
+      const { status, body } = await new Admin(url).call('POST', '/consumer-api-key/create', { name: 'n' });
+      return { status, code: body.code };
+    };
+    const unavailable = { status: 503, code: 'store_unavailable' };
+    await until(async () => (await components()).postgres === 'ENCRYPTION_KEY does not open the stored keys');
+    expect(await make()).toEqual(unavailable);
+    expect((await components()).status).toBe('503');
+    await gateway.stop();
+    gateway = await startInProcess(settings);
+    expect(await statusOf(gateway.url, secret)).toBe(502);
+    const verified = await new Admin(gateway.url).call('GET', '/tollgate/audit-log/verify');
+    expect(verified.body).toMatchObject({ valid: true });
+  });
+
   it('an ENCRYPTION_KEY that opens no stored key keeps a replica from becoming ready', async () => {
     gateway = await startInProcess(settings);
     const { secret } = await new Admin(gateway.url).makeKey('sealed');

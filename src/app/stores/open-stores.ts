@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import type { ChainSecrets } from '../../audit/audit-chain.ts';
 import type { DegradationEvents } from '../../events/degradation-events.ts';
 import { type CircuitState, guardRateLimiter } from '../../limiter/guards/guarded-rate-limiter.ts';
 import { ReadinessFault } from '../../observability/readiness.ts';
@@ -8,7 +7,7 @@ import type { Platform } from '../../platform/platform.ts';
 import type { RecordSettings, Settings } from '../../settings/settings.ts';
 import { openEmbeddedRecords } from '../../storage/embedded/open-embedded-records.ts';
 import { failureReason } from '../../storage/failure-reason.ts';
-import { openRecords, type Records } from '../../storage/postgres/open-records.ts';
+import { openRecords, type Records, type RecordsOptions } from '../../storage/postgres/open-records.ts';
 import { POSTGRES_CONNECTIONS } from '../../storage/postgres/postgres-connection.ts';
 import { type OpenRedis, openRedis } from '../../storage/redis/open-redis.ts';
 import type { RedisAddress } from '../../storage/redis/redis-connection.ts';
@@ -25,19 +24,19 @@ export function recordsDirectory({ dataDir }: Pick<RecordSettings, 'dataDir'>): 
 
 /**
  * Opens the records: a Postgres server, or the embedded one under `DATA_DIR`. Waits only for the embedded one. A program that makes no
- * changes has no `chainSecrets`.
+ * changes leaves out `changes`.
  */
 export async function openRecordStore(
   settings: RecordSettings & Partial<Pick<Settings, 'authorizePort'>>,
   { log, clock }: Platform,
-  chainSecrets: ChainSecrets | null = null,
+  changes: Pick<RecordsOptions, 'chainSecrets' | 'beforeChange'> = { chainSecrets: null },
 ): Promise<Records> {
   const throttle = new LogThrottle(clock);
   const options = {
     migrationsDirectory: join(import.meta.dirname, '../../../sql'),
     defaultPlanId: settings.defaultPlanId,
     withOwners: typeof settings.authorizePort === 'number',
-    chainSecrets,
+    ...changes,
     pathCase: settings.pathCase,
   };
   if (settings.databaseUrl === null) {

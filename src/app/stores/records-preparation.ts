@@ -96,8 +96,8 @@ export class RecordsPreparation implements Component {
   }
 
   /**
-   * To be called before secrets are looked up. Throws `StoreUnavailable` while `ENCRYPTION_KEY` opens none of the stored keys: no secret is
-   * found then, which does not show that it is wrong.
+   * To be called before secrets are looked up, and before a change. Throws `StoreUnavailable` while `ENCRYPTION_KEY` opens none of the stored
+   * keys: no secret is found then, which does not show that it is wrong, and a change would break the audit log for good.
    */
   requireOpenKeys(): void {
     if (this.#state === 'sealed') throw new StoreUnavailable('postgres', new Error(SEALED));

@@ -20,7 +20,10 @@ export interface Stores {
 /** Opens the stores and starts to watch them. Stores may be unavailable; only the embedded one must open, otherwise this rejects. */
 export async function wireStores(context: ReplicaContext, vault: SecretVault): Promise<Stores> {
   const { settings, platform, shutdown } = context;
-  const records = await openRecordStore(settings, platform, vault);
+  const records = await openRecordStore(settings, platform, {
+    chainSecrets: vault,
+    beforeChange: () => preparation.requireOpenKeys(),
+  });
   shutdown.add('records', CLOSE_DEADLINE_MS, () => records.close());
   const counting = openCounting(settings, platform, (replicaId) =>
     watchDegradation(context, records, replicaId),

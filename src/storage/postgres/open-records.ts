@@ -87,6 +87,8 @@ export interface RecordsOptions extends KeyReading {
   readonly migrationsDirectory: string;
   /** Links the entries of the audit log. Null for a program that makes no changes: each would be rejected. */
   readonly chainSecrets: ChainSecrets | null;
+  /** Called before each change, which is not made if this throws. */
+  readonly beforeChange?: () => void;
 }
 
 /** Options of the records in a Postgres server. */
@@ -114,12 +116,12 @@ export function recordsIn(
   options: RecordsOptions,
   migrate: () => Promise<readonly string[]>,
 ): Records {
-  const { defaultPlanId } = options;
+  const { defaultPlanId, beforeChange } = options;
   const chain = new AuditChain(options.chainSecrets);
-  const changes = new AuditedChanges(db, chain);
+  const changes = new AuditedChanges(db, chain, beforeChange);
   const repositories = repositoriesOn(db, changes, options);
   const inUnit: Records['inUnit'] = (work) =>
-    runUnit(db, (trx) => repositoriesOn(trx, new AuditedChanges(trx, chain), options), work);
+    runUnit(db, (trx) => repositoriesOn(trx, new AuditedChanges(trx, chain, beforeChange), options), work);
   return {
     ...repositories,
     inUnit,

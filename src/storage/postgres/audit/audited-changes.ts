@@ -16,20 +16,24 @@ export type NoteAction = (action: AuditedAction) => void;
 export class AuditedChanges {
   readonly #db: RecordsDatabase;
   readonly #chain: AuditChain;
+  readonly #beforeChange: () => void;
 
-  constructor(db: RecordsDatabase, chain: AuditChain) {
+  /** `beforeChange` throws where no change may be made. */
+  constructor(db: RecordsDatabase, chain: AuditChain, beforeChange: () => void = () => {}) {
     this.#db = db;
     this.#chain = chain;
+    this.#beforeChange = beforeChange;
   }
 
   /**
    * Makes a change and writes the actions that `work` notes into the audit log, both in one transaction, with their
    * events while a webhook or a stream wants any. The log is written last: its lock is held until the commit and nothing is locked after it, so transactions may wait for each other there, but never deadlock.
    */
-  make<Result>(
+  async make<Result>(
     change: ChangeContext,
     work: (trx: RecordsDatabase, note: NoteAction) => Promise<Result>,
   ): Promise<Result> {
+    this.#beforeChange();
     return inTransaction(this.#db, async (trx) => {
       const actions: AuditedAction[] = [];
       const result = await work(trx, (action) => void actions.push(action));
