@@ -98,6 +98,18 @@ export class AuditChain {
     return mac.length === expected.length && timingSafeEqual(mac, expected);
   }
 
+  /**
+   * Whether an end has the mark of one of the keys, or of one that was rotated out under them, and not of another installation. Does not
+   * verify the mark. An end without one is that of a new log, or was changed.
+   */
+  isOfKnownKey(mark: Uint8Array, stored: readonly SealedChainKey[]): boolean {
+    const id = mark.subarray(0, KEY_ID_BYTES);
+    return (
+      mark.length === 0 ||
+      [...this.#chainKeys, ...this.retired(stored)].some((key) => Buffer.compare(key.id, id) === 0)
+    );
+  }
+
   /** The hash that the next entry continues. Behind an end that is not marked the chain stays broken. */
   linkAfter(end: ChainEnd, mark: Uint8Array): Uint8Array {
     return this.isMarked('last', end, mark) ? end.hash : BROKEN_LINK;

@@ -93,6 +93,11 @@ export interface AuditLog {
   /** The head as this replica last verified or took it. */
   readonly lastHead: ChainHead | undefined;
   /**
+   * Whether the encryption keys are those of this log: its newest entry was written under one of them, or under one that was retired. True
+   * for a log without entries.
+   */
+  hasKnownEnd(): Promise<boolean>;
+  /**
    * Makes the log verifiable without the encryption keys behind the first one, whichever of them wrote it. May be repeated. Resolves with
    * the number of these keys.
    */

@@ -30,6 +30,7 @@ beforeEach(() => {
     ping: async () => {},
     plans,
     sealedKeys: { oldestAndNewest: async () => [sealed('known'), sealed('of another key')] },
+    audit: { hasKnownEnd: async () => true },
     sealedTokens: { after: async () => [] },
   };
   const write = (line: string): void => {

@@ -12,13 +12,15 @@ import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { REPLICAS_KEY_NAME, replicaKeyName } from '../../src/storage/redis/redis-key-names.ts';
+import { Admin } from '../support/admin.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startSentinel } from '../support/redis-sentinel.ts';
 import { startRedisServer } from '../support/redis-server.ts';
-import { createTestDatabase } from '../support/stores.ts';
+import { createMigratedDatabase, createTestDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { runInProcess } from './support/run-in-process.ts';
 import { type EndedCommand, runTollgate } from './support/run-tollgate.ts';
@@ -27,6 +29,9 @@ const TLS = resolve('tests/support/tls');
 
 /** A warning that says more about the machine of the tests than about what they set up. */
 const SLOW_STORE = /(?:responds in [\d.]+ ms|[\d.]+ ms to respond)\.$/;
+
+const MADE_UNDER_ANOTHER =
+  /^The stored keys, or the newest entry of the audit log, were made under another ENCRYPTION_KEY\.$/;
 
 interface Finding {
   readonly check: string;
@@ -320,8 +325,28 @@ describe('tollgate doctor', () => {
     const { code, wrong } = await doctor({ ENCRYPTION_KEY: other });
     expect(code).toBe(1);
     expect(wrong).toContainEqual(
-      expect.objectContaining({ status: 'fault', finding: 'ENCRYPTION_KEY opens none of the stored keys.' }),
+      expect.objectContaining({ status: 'fault', finding: expect.stringMatching(MADE_UNDER_ANOTHER) }),
     );
+  });
+
+  it('says that ENCRYPTION_KEY is another one also where no secret is kept', async () => {
+    const database = await createMigratedDatabase();
+    try {
+      const settings = { ...fleet.environment, DATABASE_URL: database.url, SECRET_REVEAL: 'once' };
+      const gateway = await startInProcess(settings);
+      await new Admin(gateway.url).makeKey('shown once');
+      await gateway.stop();
+      const other = Buffer.alloc(32, 1).toString('base64');
+      const { code, wrong } = await doctor({ ...settings, ENCRYPTION_KEY: other });
+      expect(code).toBe(1);
+      expect(wrong).toContainEqual(
+        expect.objectContaining({ status: 'fault', finding: expect.stringMatching(MADE_UNDER_ANOTHER) }),
+      );
+      const both = await doctor({ ...settings, ENCRYPTION_KEY: `${other},${ENCRYPTION_KEY}` });
+      expect(both.wrong.filter(({ check }) => check === 'postgres')).toEqual([]);
+    } finally {
+      await database.drop();
+    }
   });
 
   it('names pending migrations and applies none', async () => {

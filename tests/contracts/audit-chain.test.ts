@@ -307,6 +307,20 @@ describe('the encryption keys of the audit log', () => {
     expect(await verify(await open(newest))).toMatchObject({ isValid: true, entries: 4 });
   });
 
+  it('are those of a log whose end is theirs, or of one that was retired under them', async () => {
+    const [old, both, current] = [await open(oldKey), await open(newKey, oldKey), await open(newKey)];
+    const whoKnowsTheEnd = () =>
+      Promise.all([old, both, current].map((records) => records.audit.hasKnownEnd()));
+    expect(await whoKnowsTheEnd()).toEqual([true, true, true]);
+    await write(old);
+    expect(await whoKnowsTheEnd()).toEqual([true, true, false]);
+    await both.audit.retireKeys();
+    expect(await whoKnowsTheEnd()).toEqual([false, true, true]);
+    await write(old);
+    expect(await whoKnowsTheEnd()).toEqual([true, true, true]);
+    expect(await (await open(randomBytes(32))).audit.hasKnownEnd()).toBe(false);
+  });
+
   it('verify no entry from after they were retired, nor other entries from before', async () => {
     const [old, both, current] = [await open(oldKey), await open(newKey, oldKey), await open(newKey)];
     await write(old);

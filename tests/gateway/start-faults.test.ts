@@ -265,6 +265,28 @@ describe('with stores on a network', () => {
     expect(verified.body).toMatchObject({ valid: true });
   });
 
+  it('another ENCRYPTION_KEY keeps a replica from becoming ready also where no secret is kept', async () => {
+    const { url, drop } = await createMigratedDatabase();
+    try {
+      const once = { ...settings, DATABASE_URL: url, SECRET_REVEAL: 'once' };
+      gateway = await startInProcess(once);
+      const { secret } = await new Admin(gateway.url).makeKey('shown once');
+      await gateway.stop();
+      const other = Buffer.alloc(32, 1).toString('base64');
+      gateway = await startInProcess({ ...once, ENCRYPTION_KEY: other }, { isReady: false });
+      const reason = 'ENCRYPTION_KEY does not open the stored keys';
+      await until(() => lines(50).some((line) => line.component === 'postgres' && line.reason === reason));
+      expect((await components()).status).toBe('503');
+      expect(await statusOf(gateway.url, secret)).toBe(503);
+      await gateway.stop();
+      gateway = await startInProcess({ ...once, ENCRYPTION_KEY: `${other},${ENCRYPTION_KEY}` });
+      expect(await statusOf(gateway.url, secret)).toBe(502);
+      await gateway.stop();
+    } finally {
+      await drop();
+    }
+  });
+
   it('an ENCRYPTION_KEY that opens no stored key keeps a replica from becoming ready', async () => {
     gateway = await startInProcess(settings);
     const { secret } = await new Admin(gateway.url).makeKey('sealed');

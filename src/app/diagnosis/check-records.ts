@@ -19,9 +19,10 @@ export async function checkRecords(settings: Settings, platform: Platform): Prom
     // Only one process at a time can open it, and the gateway under check may be running.
     return [ok('postgres', `${where} It is not opened here.`)];
   }
-  const records = await openRecordStore(settings, platform);
+  const vault = new SecretVault(settings.encryptionKeys, platform.random);
+  const records = await openRecordStore(settings, platform, { chainSecrets: vault });
   try {
-    return await lookAt(records, settings, platform);
+    return await lookAt(records, settings, { ...platform, vault });
   } catch (error) {
     return [recordsFault(error)];
   } finally {
@@ -29,7 +30,11 @@ export async function checkRecords(settings: Settings, platform: Platform): Prom
   }
 }
 
-async function lookAt(records: Records, settings: Settings, platform: Platform): Promise<readonly Finding[]> {
+async function lookAt(
+  records: Records,
+  settings: Settings,
+  platform: Platform & { readonly vault: SecretVault },
+): Promise<readonly Finding[]> {
   await records.ping();
   const { version, isStandby, isReadOnly, latencyMs, clockAheadMs } = await fastest(records, platform);
   const findings = [
@@ -65,7 +70,7 @@ async function lookAt(records: Records, settings: Settings, platform: Platform):
   return [
     ...findings,
     ok('postgres', 'All migrations of this version are applied.'),
-    await encryptionKeyFinding(records, settings, platform),
+    await encryptionKeyFinding(records, platform.vault),
     ...(await defaultPlanFindings(records, settings)),
   ];
 }
@@ -112,12 +117,8 @@ function pendingFinding(pending: readonly string[], { autoMigrate }: Settings): 
     : fault('postgres', finding, 'Run tollgate migrate before the gateway of this version starts.');
 }
 
-async function encryptionKeyFinding(
-  { sealedKeys }: Records,
-  { encryptionKeys }: Settings,
-  { random }: Platform,
-): Promise<Finding> {
-  switch (await checkEncryptionKey(sealedKeys, new SecretVault(encryptionKeys, random))) {
+async function encryptionKeyFinding(records: Records, vault: SecretVault): Promise<Finding> {
+  switch (await checkEncryptionKey(records, vault)) {
     case 'all':
       return ok('postgres', 'ENCRYPTION_KEY opens the stored keys that were tried.');
     case 'some':
@@ -129,8 +130,8 @@ async function encryptionKeyFinding(
     case 'none':
       return fault(
         'postgres',
-        'ENCRYPTION_KEY opens none of the stored keys.',
-        'Set the one that they were made under, or the DATABASE_URL that belongs to this one.',
+        'The stored keys, or the newest entry of the audit log, were made under another ENCRYPTION_KEY.',
+        'Set that one, or the DATABASE_URL that belongs to this one.',
       );
   }
 }

@@ -16,7 +16,7 @@ const CONFIGURE_RETRY_MS = 5000;
 /** The parts of the record store that preparation needs. */
 type PreparedRecords = Pick<
   Records,
-  'migrate' | 'pendingMigrations' | 'ping' | 'plans' | 'sealedKeys' | 'sealedTokens'
+  'migrate' | 'pendingMigrations' | 'ping' | 'plans' | 'sealedKeys' | 'sealedTokens' | 'audit'
 >;
 
 interface PreparationOptions {
@@ -121,7 +121,7 @@ export class RecordsPreparation implements Component {
         this.#state = 'pending';
         return false;
       }
-      const opened = await checkEncryptionKey(this.#records.sealedKeys, this.#vault);
+      const opened = await checkEncryptionKey(this.#records, this.#vault);
       if (opened === 'none') {
         this.#state = 'sealed';
         return false;

@@ -98,6 +98,11 @@ export class PostgresAuditLog implements AuditLog {
     return this.#lastHead;
   }
 
+  async hasKnownEnd(): Promise<boolean> {
+    const { last_mac } = await endsOf(this.#db).executeTakeFirstOrThrow();
+    return this.#chain.isOfKnownKey(last_mac, await storedKeys(this.#db));
+  }
+
   retireKeys(): Promise<number> {
     return this.#db.transaction().execute(async (trx) => {
       const ends = await endsOf(trx).forUpdate().executeTakeFirstOrThrow();
