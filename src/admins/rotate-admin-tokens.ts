@@ -1,4 +1,4 @@
-import { allItems, rotateSeals } from '../secrets/rotate-seals.ts';
+import { allItems, isRead, type NoteUnreadable, rotateSeals } from '../secrets/rotate-seals.ts';
 import type { RotationReport, SecretVault } from '../secrets/secret-vault.ts';
 import type { StoredTokenSecret } from './admin-token-repository.ts';
 
@@ -19,24 +19,29 @@ export interface SealedTokens {
 
 /**
  * Recomputes the look-up values of all admin tokens with the first encryption key, while replicas run. Counts secrets like
- * `rotateEncryptionKey`. Rejects with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
+ * `rotateEncryptionKey`. `noteUnreadable` gets the tokens that were sealed with an encryption key that is not in the list.
  */
 export async function rotateAdminTokens(
   tokens: SealedTokens,
   vault: SecretVault,
+  noteUnreadable: NoteUnreadable,
 ): Promise<Readonly<RotationReport>> {
   const report: RotationReport = { rotated: 0, current: 0, unkept: 0 };
-  for await (const token of allTokens(tokens)) for (const state of statesOf(token, vault)) report[state] += 1;
+  for await (const token of allTokens(tokens)) {
+    if (!(await isRead(async () => resealed(token, vault)))) continue;
+    for (const state of statesOf(token, vault)) report[state] += 1;
+  }
   await rotateSeals<SealedToken>({
     after: (last, limit) => tokens.after(last?.id, limit),
     isCurrent: (token) => !statesOf(token, vault).includes('rotated'),
-    seal: (token) =>
-      tokens.replace(token, {
-        present: rotated(token.id, token.present, vault),
-        previous: token.previous && rotated(token.id, token.previous, vault),
-      }),
+    seal: (token) => tokens.replace(token, resealed(token, vault)),
+    noteUnreadable: ({ id }) => noteUnreadable(id),
   });
   return report;
+}
+
+function resealed({ id, present, previous }: SealedToken, vault: SecretVault): Omit<SealedToken, 'id'> {
+  return { present: rotated(id, present, vault), previous: previous && rotated(id, previous, vault) };
 }
 
 /** The ids of tokens that no encryption key opens. Their secrets are rejected. */

@@ -12,12 +12,14 @@ import { systemRandom } from '../platform/random.ts';
 import { SecretVault } from '../secrets/secret-vault.ts';
 import { InvalidSettings, readRotationSettings } from '../settings/settings.ts';
 import { rotateSealedSessions } from '../sign-in/sealed-session.ts';
+import type { Session } from '../sign-in/signed-in-session.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import { requireRecords } from './require-records.ts';
 
 /**
  * Replaces the seal of every stored secret by one with the first key of `ENCRYPTION_KEY`, while replicas run, so that the other keys can
- * be removed from the list. Exit code 0 if no secret needs the other keys any more, 2 if some still do, 78 for bad settings, else 1.
+ * be removed from the list. Exit code 0 if no secret needs the other keys any more, 2 if some still do, 78 for bad settings, else 1, also if
+ * there are secrets that none of the keys opens.
  * `docs/runbook.md` has the whole procedure.
  */
 async function rotate(): Promise<number> {
@@ -33,18 +35,12 @@ async function rotate(): Promise<number> {
       throw new StartFault(
         `${pending.length} migrations are pending: ${pending.join(', ')}. Run tollgate migrate first.`,
       );
-    const report = await rotateEncryptionKey(records.sealedKeys, vault);
-    const adminTokens = await rotateAdminTokens(records.sealedTokens, vault);
-    const responses = await rotateSealedResponses(records.responses, vault);
-    const webhooks = await rotateSealedWebhooks(records.webhooks, vault);
-    const handovers = await rotateSealedHandovers(records.handovers, vault);
-    const sessions = await rotateSealedSessions(records.sessions, vault);
-    // Last: what replicas wrote meanwhile under another key is then among the entries that it may verify.
-    const auditKeys = await records.audit.retireKeys();
-    log.info({ ...report, adminTokens, responses, webhooks, handovers, sessions, auditKeys }, 'rotated');
-    if (report.unkept > 0)
+    const { unreadable, ...report } = await sealAll(records, vault);
+    log.info(report, 'rotated');
+    const { unkept, adminTokens } = report;
+    if (unkept > 0)
       log.warn(
-        { keys: report.unkept },
+        { keys: unkept },
         'keys made with SECRET_REVEAL=once need the encryption key that they were made under for as long as they live',
       );
     if (adminTokens.unkept > 0)
@@ -52,10 +48,40 @@ async function rotate(): Promise<number> {
         { adminTokens: adminTokens.unkept },
         'admin tokens made before their digests were kept need the encryption key that they were made under: rotate them',
       );
-    return report.unkept + adminTokens.unkept === 0 ? 0 : 2;
+    if (Object.keys(unreadable).length > 0) {
+      log.error(
+        unreadable,
+        'no key of ENCRYPTION_KEY opens these: keep all of its keys, add the one that these were made under and run the command again; if that one is lost, delete these first',
+      );
+      return EXIT_CODES.fault;
+    }
+    return unkept + adminTokens.unkept === 0 ? 0 : 2;
   } finally {
     await records.close();
   }
+}
+
+/** Seals everything. Resolves with how much of each kind needed it, and with the ids of what no encryption key opens, by kind. */
+async function sealAll(records: Awaited<ReturnType<typeof openRecordStore>>, vault: SecretVault) {
+  const unreadable = new Map<string, Set<string>>();
+  const note = (kind: string) => (id: string) => {
+    unreadable.set(kind, (unreadable.get(kind) ?? new Set()).add(id));
+  };
+  const noteSession = ({ id, expiresAtMs }: Session): void => {
+    // The next sign-in deletes those that have expired.
+    if (expiresAtMs > systemClock.nowMs()) note('sessions')(id);
+  };
+  return {
+    ...(await rotateEncryptionKey(records.sealedKeys, vault, note('keys'))),
+    adminTokens: await rotateAdminTokens(records.sealedTokens, vault, note('adminTokens')),
+    responses: await rotateSealedResponses(records.responses, vault, note('responses')),
+    webhooks: await rotateSealedWebhooks(records.webhooks, vault, note('webhooks')),
+    handovers: await rotateSealedHandovers(records.handovers, vault, note('handovers')),
+    sessions: await rotateSealedSessions(records.sessions, vault, noteSession),
+    // Last: what replicas wrote meanwhile under another key is then among the entries that it may verify.
+    auditKeys: await records.audit.retireKeys(),
+    unreadable: Object.fromEntries([...unreadable].map(([kind, ids]) => [kind, [...ids]])),
+  };
 }
 
 function sentenceOf(error: unknown): string {

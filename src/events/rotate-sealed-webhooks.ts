@@ -1,4 +1,4 @@
-import { rotateSeals } from '../secrets/rotate-seals.ts';
+import { type NoteUnreadable, rotateSeals } from '../secrets/rotate-seals.ts';
 import { resealed, type WebhookSeal } from './sealed-webhook.ts';
 import type { StoredWebhook } from './webhook.ts';
 
@@ -12,11 +12,12 @@ export interface SealedWebhooks {
 
 /**
  * Encrypts the secrets and headers of all webhooks with the first encryption key, while replicas run. Resolves with the number of webhooks
- * that needed it. Rejects with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
+ * that needed it. `noteUnreadable` gets those that were sealed with an encryption key that is not in the list.
  */
 export function rotateSealedWebhooks(
   webhooks: SealedWebhooks,
   vault: WebhookSeal & { isCurrent(sealed: Buffer): boolean },
+  noteUnreadable: NoteUnreadable,
 ): Promise<number> {
   return rotateSeals<StoredWebhook>({
     after: (last, limit) => webhooks.after(last?.webhook.id, limit),
@@ -25,5 +26,6 @@ export function rotateSealedWebhooks(
         (each) => each === null || vault.isCurrent(each),
       ),
     seal: (stored) => webhooks.replace(stored, resealed(stored, vault)),
+    noteUnreadable: ({ webhook }) => noteUnreadable(webhook.id),
   });
 }

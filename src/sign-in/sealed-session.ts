@@ -1,6 +1,7 @@
 import { rotateSeals } from '../secrets/rotate-seals.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
 import type { SessionSecrets, SessionStore, StoredSession } from './session-store.ts';
+import type { Session } from './signed-in-session.ts';
 
 /** Tokens of the identity provider, with which the gateway asks again what a person may do. */
 export interface ProviderTokens {
@@ -36,17 +37,19 @@ function contextOf(sessionId: string): string {
 }
 
 /**
- * Seals what sessions keep with the first encryption key, while replicas run. Resolves with the number of sessions that needed it. Rejects
- * with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
+ * Seals what sessions keep with the first encryption key, while replicas run. Resolves with the number of sessions that needed it.
+ * `noteUnreadable` gets those that were sealed with an encryption key that is not in the list, also such that have expired.
  */
 export function rotateSealedSessions(
   store: Pick<SessionStore, 'after' | 'replace'>,
   vault: SecretVault,
+  noteUnreadable: (session: Session) => void,
 ): Promise<number> {
   return rotateSeals<StoredSession>({
     after: (last, limit) => store.after(last?.session.id, limit),
     isCurrent: ({ sealed }) => vault.isCurrent(sealed),
     seal: (stored) =>
       store.replace(stored, sealSession(stored.session.id, openSession(stored, vault), vault)),
+    noteUnreadable: ({ session }) => noteUnreadable(session),
   });
 }

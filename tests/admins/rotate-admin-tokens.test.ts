@@ -55,6 +55,7 @@ it('both secrets of a token that is rotated meanwhile are found under the new en
       },
     },
     new SecretVault([NEW_KEY, OLD_KEY], systemRandom),
+    () => {},
   );
   expect(report).toEqual({ rotated: 1, current: 0, unkept: 0 });
   const vault = new SecretVault([NEW_KEY], systemRandom);

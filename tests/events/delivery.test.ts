@@ -1054,8 +1054,8 @@ describe('the secrets of a webhook', () => {
       (keys) => new SecretVault(keys, systemRandom),
     );
     if (!before || !both || !after) throw new Error('there are three vaults');
-    expect(await rotateSealedWebhooks(store.records.webhooks, both)).toBe(1);
-    expect(await rotateSealedWebhooks(store.records.webhooks, both)).toBe(0);
+    expect(await rotateSealedWebhooks(store.records.webhooks, both, () => {})).toBe(1);
+    expect(await rotateSealedWebhooks(store.records.webhooks, both, () => {})).toBe(0);
     const [stored] = await store.records.webhooks.after(undefined, 10);
     if (stored === undefined) throw new Error('there is no webhook');
     expect(openSecrets(stored, clock.nowMs(), after)).toEqual([expect.any(String), secret]);
@@ -1077,7 +1077,7 @@ describe('the secrets of a webhook', () => {
         await webhooks.replace(present, by);
       },
     };
-    await rotateSealedWebhooks(changedMeanwhile, new SecretVault([newKey, OLD_KEY], systemRandom));
+    await rotateSealedWebhooks(changedMeanwhile, new SecretVault([newKey, OLD_KEY], systemRandom), () => {});
     const [stored] = await webhooks.after(undefined, 10);
     if (stored === undefined) throw new Error('there is no webhook');
     expect(stored.webhook.description).toBe('b');

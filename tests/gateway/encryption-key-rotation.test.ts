@@ -12,6 +12,7 @@ import { startInProcess } from '../support/in-process-gateway.ts';
 
 const ROTATE = resolve(import.meta.dirname, '../../src/cli/rotate-encryption-key.ts');
 const NEW_KEY = Buffer.alloc(32, 8).toString('base64');
+const LOST_KEY = Buffer.alloc(32, 10).toString('base64');
 
 let fleet: Fleet<RunningGateway>;
 
@@ -30,6 +31,19 @@ async function rotate(
   });
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, output: output() };
+}
+
+/** A session that no encryption key opens. */
+async function addExpiredSession(databaseUrl: string, id: string): Promise<void> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  await client.query(
+    `INSERT INTO sign_in_sessions
+      (id, kind, subject, name, scopes, only_tags, address, lookup, sealed, created_at, last_used_at, renew_at, expires_at)
+    VALUES ($1, 'browser', 'alice', 'Alice', '{keys:read}', '{}', '127.0.0.1', $2, $3, now(), now(), now(), now() - interval '1 hour')`,
+    [id, Buffer.alloc(32), Buffer.alloc(64, 1)],
+  );
+  await client.end();
 }
 
 /** What the runbook says that the command writes when it finds nothing to do. */
@@ -183,6 +197,42 @@ describe('rotating the encryption key', () => {
     expect(run.code).toBe(2);
     expect(run.output).toContain('admin tokens made before their digests were kept');
     await admin.call('DELETE', `/tollgate/admin-token/${body.adminTokenId}`);
+  });
+
+  it('names what it can not open, and seals everything else again', async () => {
+    const store = await startInProcessFleet(1);
+    const startWith = (...keys: string[]) =>
+      startInProcess({ ...store.environment, ENCRYPTION_KEY: keys.join() });
+    const makeBoth = async (url: string) => {
+      const admin = new Admin(url);
+      const key = await admin.makeKey('a key');
+      const token = await admin.call('POST', '/tollgate/admin-token/create', {
+        ...{ name: 'a script', scopes: ['keys:read'] },
+      });
+      return { keyId: key.id, secret: key.secret, tokenId: token.body.adminTokenId };
+    };
+    try {
+      const withLost = await startWith(LOST_KEY, ENCRYPTION_KEY);
+      const lost = await makeBoth(withLost.url);
+      await withLost.stop();
+      const withOld = await startWith(ENCRYPTION_KEY, LOST_KEY);
+      const kept = await makeBoth(withOld.url);
+      await withOld.stop();
+      await addExpiredSession(store.databaseUrl, 'ses_expired');
+
+      const run = await rotate(`${NEW_KEY},${ENCRYPTION_KEY}`, store.databaseUrl);
+      expect(run.code).toBe(1);
+      expect(run.output).toContain('"rotated":1,"current":0,"unkept":0');
+      expect(run.output).toContain('"adminTokens":{"rotated":1,"current":0,"unkept":0}');
+      const named = `"keys":["${lost.keyId}"],"adminTokens":["${lost.tokenId}"],"msg":"no key of ENCRYPTION_KEY opens`;
+      expect(run.output).toContain(named);
+      expect(run.output).not.toContain('ses_expired');
+      const rotated = await startWith(NEW_KEY);
+      expect(await statusOf(rotated.url, kept.secret)).toBe(200);
+      await rotated.stop();
+    } finally {
+      await store.stop();
+    }
   });
 
   it('says which keys hold it up, and what it needs', async () => {

@@ -192,15 +192,15 @@ describe('A session', () => {
     const { records } = gateway.management;
     const newKey = Buffer.alloc(32, 8);
     const both = new SecretVault([newKey, Buffer.from(ENCRYPTION_KEY, 'base64')], systemRandom);
-    expect(await rotateSealedSessions(records.sessions, both)).toBeGreaterThan(0);
-    expect(await rotateSealedSessions(records.sessions, both)).toBe(0);
+    expect(await rotateSealedSessions(records.sessions, both, () => {})).toBeGreaterThan(0);
+    expect(await rotateSealedSessions(records.sessions, both, () => {})).toBe(0);
     expect((await gateway.call(browser, '/tollgate/whoami')).status).toBe(401);
     const secret = browser.cookiesOf(gateway.origin).replace('__Host-tollgate=', '');
     const alone = new SecretVault([newKey], systemRandom);
     const found = await records.sessions.findByLookup(alone.digestLookups(digestOfSecret(secret)));
     expect(found?.session).toMatchObject({ subject: 'alice' });
     const back = new SecretVault([Buffer.from(ENCRYPTION_KEY, 'base64'), newKey], systemRandom);
-    expect(await rotateSealedSessions(records.sessions, back)).toBeGreaterThan(0);
+    expect(await rotateSealedSessions(records.sessions, back, () => {})).toBeGreaterThan(0);
     gateway.management.clock.advance(5 * MINUTE_MS);
     expect(await (await gateway.call(browser, '/tollgate/whoami')).json()).toMatchObject({ scopes: SCOPES });
   });
@@ -230,13 +230,13 @@ describe('A session', () => {
     });
     try {
       await later.bare('get', '/tollgate/whoami').set(headers).expect(200);
-      await rotateSealedSessions(sessions, new SecretVault([newKey, oldKey], systemRandom));
+      await rotateSealedSessions(sessions, new SecretVault([newKey, oldKey], systemRandom), () => {});
       const digest = digestOfSecret(headers.Cookie.replace('__Host-tollgate=', ''));
       const alone = new SecretVault([newKey], systemRandom);
       expect(await sessions.findByLookup(alone.digestLookups(digest))).toBeDefined();
     } finally {
       await later.stop();
-      await rotateSealedSessions(sessions, new SecretVault([oldKey, newKey], systemRandom));
+      await rotateSealedSessions(sessions, new SecretVault([oldKey, newKey], systemRandom), () => {});
     }
   });
 

@@ -1,4 +1,4 @@
-import { rotateSealedRows, type SealedRows } from '../../secrets/rotate-seals.ts';
+import { type NoteUnreadable, rotateSealedRows, type SealedRows } from '../../secrets/rotate-seals.ts';
 import type { SecretVault } from '../../secrets/secret-vault.ts';
 
 /** What a link keeps. */
@@ -16,12 +16,13 @@ export function handoverSeal(id: string): string {
 }
 
 /**
- * Seals what all links keep with the first encryption key, while replicas run. Resolves with the number of links that needed it. Rejects
- * with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
+ * Seals what all links keep with the first encryption key, while replicas run. Resolves with the number of links that needed it.
+ * `noteUnreadable` gets those that were sealed with an encryption key that is not in the list.
  */
 export function rotateSealedHandovers(
   handovers: SealedHandovers,
   vault: Pick<SecretVault, 'isCurrent' | 'open' | 'seal'>,
+  noteUnreadable: NoteUnreadable,
 ): Promise<number> {
-  return rotateSealedRows<SealedHandover>(handovers, handoverSeal, vault);
+  return rotateSealedRows<SealedHandover>(handovers, handoverSeal, { vault, noteUnreadable });
 }

@@ -1,3 +1,4 @@
+import { isRead, type NoteUnreadable } from '../../secrets/rotate-seals.ts';
 import { digestOfSecret } from '../../secrets/secret-digest.ts';
 import type { RotationReport, SecretVault } from '../../secrets/secret-vault.ts';
 
@@ -39,20 +40,31 @@ const REPLACED_AT_ONCE = 8;
 
 /**
  * Seals every secret with the first encryption key, while replicas work: as long as they all have both encryption keys, each key is found
- * and opened before and after. May be interrupted at any time and run again. Rejects with `UnreadableSecret` when a secret was sealed with
- * an encryption key that is not in the list.
+ * and opened before and after. May be interrupted at any time and run again. `noteUnreadable` gets the ids of keys that have a secret
+ * which was sealed with an encryption key that is not in the list.
  */
-export async function rotateEncryptionKey(keys: SealedKeys, vault: SecretVault): Promise<RotationReport> {
-  const report = await rotateAll(keys, vault);
+export async function rotateEncryptionKey(
+  keys: SealedKeys,
+  vault: SecretVault,
+  noteUnreadable: NoteUnreadable,
+): Promise<RotationReport> {
+  const rotation = { keys, vault, noteUnreadable };
+  const report = await rotateAll(rotation);
   // Repeated until nothing is left: a rotation of a key that begins or is undone meanwhile moves a secret from one table to the other.
   for (let { rotated } = report; rotated > 0; ) {
-    ({ rotated } = await rotateAll(keys, vault));
+    ({ rotated } = await rotateAll(rotation));
     report.rotated += rotated;
   }
   return report;
 }
 
-async function rotateAll(keys: SealedKeys, vault: SecretVault): Promise<RotationReport> {
+interface Rotation {
+  readonly keys: SealedKeys;
+  readonly vault: SecretVault;
+  readonly noteUnreadable: NoteUnreadable;
+}
+
+async function rotateAll({ keys, vault, noteUnreadable }: Rotation): Promise<RotationReport> {
   const report: RotationReport = { rotated: 0, current: 0, unkept: 0 };
   for (const age of ['present', 'previous'] as const) {
     let last: string | undefined;
@@ -61,7 +73,12 @@ async function rotateAll(keys: SealedKeys, vault: SecretVault): Promise<Rotation
       page = await keys.after(age, last, KEYS_AT_ONCE);
       const waiting = page.values();
       const work = async () => {
-        for (const key of waiting) report[await rotateOne(age, key, { keys, vault })] += 1;
+        for (const key of waiting) {
+          const rotate = async () => {
+            report[await rotateOne(age, key, { keys, vault })] += 1;
+          };
+          if (!(await isRead(rotate))) noteUnreadable(key.id);
+        }
       };
       await Promise.all(Array.from({ length: REPLACED_AT_ONCE }, work));
       last = page.at(-1)?.id;
@@ -73,7 +90,7 @@ async function rotateAll(keys: SealedKeys, vault: SecretVault): Promise<Rotation
 async function rotateOne(
   age: SecretAge,
   key: SealedKey,
-  { keys, vault }: { readonly keys: SealedKeys; readonly vault: SecretVault },
+  { keys, vault }: Pick<Rotation, 'keys' | 'vault'>,
 ): Promise<keyof RotationReport> {
   const { id, sealedSecret, sealedDigest } = key;
   const sealed = sealedSecret ?? sealedDigest;
