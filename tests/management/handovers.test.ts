@@ -237,6 +237,19 @@ describe('the creation and the rotation of a key', () => {
     expect(JSON.stringify([list.body, next.body])).not.toContain('tgh_');
   });
 
+  it('are rejected, as a link is, for a note with half a surrogate pair', async () => {
+    const { id } = await fleet.admin.makeKey('Not noted');
+    const handover = { ttlSeconds: 60, note: 'half \ud800' };
+    const path = `/consumer-api-key/${id}`;
+    const rejected = [
+      await makeLink(id, handover),
+      await fleet.admin.call('POST', '/consumer-api-key/create', { name: 'Not noted', handover }),
+      await fleet.admin.call('POST', `${path}/rotate`, { graceSeconds: 0, handover }),
+    ];
+    expect(rejected.map(({ status }) => status)).toEqual([400, 400, 400]);
+    expect((await makeLink(id, { ttlSeconds: 60, note: 'whole 🗝' })).status).toBe(201);
+  });
+
   it('make nothing if the link can not be made', async () => {
     const body = { name: 'Never made', handover: { ttlSeconds: 604_801 } };
     expect((await fleet.admin.call('POST', '/consumer-api-key/create', body)).status).toBe(400);

@@ -17,11 +17,12 @@ export const HANDOVER_FIELDS = {
     maximum: MAX_HANDOVER_SECONDS,
   },
   note: {
-    description: `must be a string of 1 to ${LONGEST_NOTE} characters without control characters, which the page of the link shows`,
+    description: `must be a string of 1 to ${LONGEST_NOTE} characters without control characters or unpaired surrogates, which the page of the link shows`,
     type: 'string',
     minLength: 1,
     maxLength: LONGEST_NOTE,
     pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+    format: 'stored-text',
   },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 

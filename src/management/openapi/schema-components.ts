@@ -105,12 +105,12 @@ function oneTypeEach(schema: Schema): Schema {
   return { ...Object.fromEntries(shared), anyOf: alternatives };
 }
 
-/** Replaces a format of ours by keywords. They apply only to strings, so that `null` still passes. */
+/** Replaces a format of ours by keywords, beside a pattern that the schema has. They apply only to strings, so that `null` still passes. */
 function standardSchema(schema: Schema): Schema {
   const { format, ...others } = schema;
   if (format === undefined || STANDARD_FORMATS.has(format)) return schema;
   const rules = TEXT_RULES[String(format)];
   if (rules === undefined)
     throw new Error(`The format "${String(format)}" has no rules for the OpenAPI document.`);
-  return { ...others, ...rules };
+  return { ...others, ...rules, ...(others.pattern !== undefined && { pattern: others.pattern }) };
 }
