@@ -16,6 +16,9 @@ import type { Session } from '../sign-in/signed-in-session.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import { requireRecords } from './require-records.ts';
 
+/** Ids of one kind in a line of the log. */
+const MOST_NAMED = 1000;
+
 /**
  * Replaces the seal of every stored secret by one with the first key of `ENCRYPTION_KEY`, while replicas run, so that the other keys can
  * be removed from the list. Exit code 0 if no secret needs the other keys any more, 2 if some still do, 78 for bad settings, else 1, also if
@@ -48,9 +51,9 @@ async function rotate(): Promise<number> {
         { adminTokens: adminTokens.unkept },
         'admin tokens made before their digests were kept need the encryption key that they were made under: rotate them',
       );
-    if (Object.keys(unreadable).length > 0) {
+    if (unreadable.size > 0) {
       log.error(
-        unreadable,
+        namesOf(unreadable),
         'no key of ENCRYPTION_KEY opens these: keep all of its keys, add the one that these were made under and run the command again; if that one is lost, delete these first',
       );
       return EXIT_CODES.fault;
@@ -80,8 +83,16 @@ async function sealAll(records: Awaited<ReturnType<typeof openRecordStore>>, vau
     sessions: await rotateSealedSessions(records.sessions, vault, noteSession),
     // Last: what replicas wrote meanwhile under another key is then among the entries that it may verify.
     auditKeys: await records.audit.retireKeys(),
-    unreadable: Object.fromEntries([...unreadable].map(([kind, ids]) => [kind, [...ids]])),
+    unreadable,
   };
+}
+
+/** For one line of the log: how many records there are, and the first ids of each kind. */
+function namesOf(unreadable: ReadonlyMap<string, ReadonlySet<string>>): object {
+  let count = 0;
+  for (const ids of unreadable.values()) count += ids.size;
+  const named = [...unreadable].map(([kind, ids]) => [kind, [...ids].slice(0, MOST_NAMED)]);
+  return { unreadable: count, ...Object.fromEntries(named) };
 }
 
 function sentenceOf(error: unknown): string {

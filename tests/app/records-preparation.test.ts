@@ -7,16 +7,20 @@ let warnings: string[];
 let conflicts: readonly string[];
 let preparation: RecordsPreparation;
 let isPrepared: boolean;
+let hasKnownEnd: boolean;
 let errors: unknown[];
+let lines: unknown[];
 let pendingMigrations: () => Promise<readonly string[]>;
 
 beforeEach(() => {
   jest.useFakeTimers();
   warnings = [];
   errors = [];
+  lines = [];
   pendingMigrations = async () => [];
   conflicts = ['plan gold: not managed'];
   isPrepared = false;
+  hasKnownEnd = true;
   const sealed = (digest: string) => ({
     keyId: digest,
     secretVersion: 1,
@@ -30,11 +34,12 @@ beforeEach(() => {
     ping: async () => {},
     plans,
     sealedKeys: { oldestAndNewest: async () => [sealed('known'), sealed('of another key')] },
-    audit: { hasKnownEnd: async () => true },
+    audit: { hasKnownEnd: async () => hasKnownEnd },
     sealedTokens: { after: async () => [] },
   };
   const write = (line: string): void => {
     const { level, msg, err } = JSON.parse(line) as { level: number; msg: string; err?: { message: string } };
+    lines.push(JSON.parse(line));
     if (level === 40) warnings.push(msg);
     if (level === 50) errors.push(err?.message ?? msg);
   };
@@ -94,5 +99,31 @@ describe('the preparation of the records', () => {
     fault = new Error('relation "plans" exists');
     await jest.advanceTimersByTimeAsync(1000);
     expect(errors).toHaveLength(3);
+  });
+
+  it('applies the configuration once ENCRYPTION_KEY suits what is stored', async () => {
+    hasKnownEnd = false;
+    const configure = async () => {
+      // As every change.
+      preparation.requireOpenKeys();
+      return [];
+    };
+    const prepared = () => {
+      isPrepared = true;
+    };
+    preparation.start({ configure, prepared });
+    await jest.advanceTimersByTimeAsync(3000);
+    await expect(preparation.check()).rejects.toThrow('ENCRYPTION_KEY does not open the stored keys');
+    hasKnownEnd = true;
+    await jest.advanceTimersByTimeAsync(1000);
+    expect(isPrepared).toBe(true);
+  });
+
+  it('logs the first thousand of many conflicts, and their number', async () => {
+    conflicts = Array.from({ length: 40_000 }, (_, number) => `plan gold-${number}: not managed`);
+    preparation.start({ configure: async () => conflicts, prepared: () => {} });
+    await jest.advanceTimersByTimeAsync(0);
+    expect(errors).toEqual(['CONFIG_FILE can not be applied to what there is; it is tried again']);
+    expect(lines.at(-1)).toMatchObject({ conflicts: conflicts.slice(0, 1000), count: 40_000 });
   });
 });

@@ -12,6 +12,8 @@ const SEALED = 'ENCRYPTION_KEY does not open the stored keys';
 const RETRY_MS = 1000;
 /** How often a configuration with a conflict, which a person has to solve, is retried. */
 const CONFIGURE_RETRY_MS = 5000;
+/** Conflicts in a line of the log. */
+const MOST_LOGGED = 1000;
 
 /** The parts of the record store that preparation needs. */
 type PreparedRecords = Pick<
@@ -89,7 +91,7 @@ export class RecordsPreparation implements Component {
     }
     if (this.#state === 'conflicting') {
       const [first = '', ...others] = this.#conflicts;
-      const more = others.length === 0 ? '' : `, and ${others.length} more in the log`;
+      const more = others.length === 0 ? '' : `, and ${others.length} more, see the log`;
       throw new ReadinessFault(`CONFIG_FILE can not be applied: ${first}${more}`);
     }
     if (this.#state === 'sealed') throw new ReadinessFault(SEALED);
@@ -126,6 +128,8 @@ export class RecordsPreparation implements Component {
         this.#state = 'sealed';
         return false;
       }
+      // The configuration is a change, too.
+      if (this.#state === 'sealed') this.#state = 'preparing';
       if (opened === 'some')
         this.#warnOnce(
           {},
@@ -149,7 +153,10 @@ export class RecordsPreparation implements Component {
     if (conflicts.length === 0) return true;
     this.#state = 'conflicting';
     if (conflicts.join() !== this.#conflicts.join())
-      this.#log.error({ conflicts }, 'CONFIG_FILE can not be applied to what there is; it is tried again');
+      this.#log.error(
+        { conflicts: conflicts.slice(0, MOST_LOGGED), count: conflicts.length },
+        'CONFIG_FILE can not be applied to what there is; it is tried again',
+      );
     this.#conflicts = conflicts;
     return false;
   }
