@@ -31,10 +31,13 @@ export interface ResetWindows extends Omit<CounterSubject, 'customerId'> {
   readonly customerId: string | null;
 }
 
+/** How long a grant is remembered: as long as the response to a request with an idempotency key is kept. Milliseconds. */
+export const GRANT_REMEMBERED_MS = 86_400_000;
+
 /** A grant of `units` beyond the limit, at least 1. */
 export interface GrantedUnits extends CounterSubject {
   readonly units: number;
-  /** Identifies the grant: repeated within a day, it adds nothing to windows that have it. Undefined: each call is a new grant. */
+  /** Identifies the grant: repeated within `GRANT_REMEMBERED_MS`, it adds nothing to windows that have it. Undefined: each call is a new grant. */
   readonly operationId?: string | undefined;
 }
 

@@ -8,16 +8,17 @@ import {
 } from '../customer-windows.ts';
 import { windowEndMs } from '../period.ts';
 import type { Limit } from '../request-limits.ts';
-import type {
-  CostDifference,
-  CounterSubject,
-  GrantedUnits,
-  PassedThreshold,
-  ResetWindows,
-  SettledWindows,
-  WindowCounter,
-  WindowCounters,
-  WindowCounts,
+import {
+  type CostDifference,
+  type CounterSubject,
+  GRANT_REMEMBERED_MS,
+  type GrantedUnits,
+  type PassedThreshold,
+  type ResetWindows,
+  type SettledWindows,
+  type WindowCounter,
+  type WindowCounters,
+  type WindowCounts,
 } from '../window-counters.ts';
 import { type OpenWindow, TOMBSTONE, type WindowPlace, type WindowTable } from './window-table.ts';
 
@@ -25,8 +26,6 @@ import { type OpenWindow, TOMBSTONE, type WindowPlace, type WindowTable } from '
 const MOST = 999_999_999_999_999;
 /** Most grants remembered, counted for each window. */
 const MAX_OPERATIONS = 10_000;
-/** Milliseconds; as long as the response to a request with an idempotency key is kept. */
-const GRANT_REMEMBERED_MS = 86_400_000;
 
 /** Reads and changes the windows of one process outside of decisions. */
 export class InProcessWindowCounters implements WindowCounters {

@@ -4,16 +4,17 @@ import type { RestorableCounters, UncountedUnits } from '../../../limiter/guards
 import { NotCounted } from '../../../limiter/not-counted.ts';
 import { windowEndMs } from '../../../limiter/period.ts';
 import type { Limit } from '../../../limiter/request-limits.ts';
-import type {
-  CostDifference,
-  CounterSubject,
-  GrantedUnits,
-  PassedThreshold,
-  ResetWindows,
-  SettledWindows,
-  WindowCounter,
-  WindowCounters,
-  WindowCounts,
+import {
+  type CostDifference,
+  type CounterSubject,
+  GRANT_REMEMBERED_MS,
+  type GrantedUnits,
+  type PassedThreshold,
+  type ResetWindows,
+  type SettledWindows,
+  type WindowCounter,
+  type WindowCounters,
+  type WindowCounts,
 } from '../../../limiter/window-counters.ts';
 import { outliveRejections } from '../changes/redis-record-versions.ts';
 import { hashSlotOf } from '../decisions/hash-slot.ts';
@@ -37,8 +38,6 @@ const CLOSED_AT_ONCE = 500;
 const READ_AT_ONCE = 50;
 const WINDOW_WITHOUT_EXPIRY = -2;
 const NOT_REACHED = 'the Redis server of this key was not reached, or rejected the call';
-/** Milliseconds; as long as the response to a request with an idempotency key is kept. */
-const GRANT_REMEMBERED_MS = 86_400_000;
 /** Milliseconds, as `RestorableCounters` says. */
 const RESTORE_REMEMBERED_MS = 600_000;
 
