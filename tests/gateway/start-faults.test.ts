@@ -83,6 +83,20 @@ async function components(): Promise<Readonly<Record<string, string>>> {
   return { status: String(response.status), ...body.components };
 }
 
+const OTHER_KEY = Buffer.alloc(32, 1).toString('base64');
+const SEALED = 'ENCRYPTION_KEY does not open the stored keys';
+
+/** Makes a key under these settings, and starts again under another encryption key, until readiness says so. */
+async function startUnderOther(made: Readonly<Record<string, string>>) {
+  gateway = await startInProcess(made);
+  const { secret } = await new Admin(gateway.url).makeKey('sealed');
+  await gateway.stop();
+  const sealed = await startInProcess({ ...made, ENCRYPTION_KEY: OTHER_KEY }, { isReady: false });
+  gateway = sealed;
+  await until(async () => (await components()).postgres === SEALED);
+  return { secret, sealed };
+}
+
 /** The log lines from a level on: 40 is a warning, 50 an error. */
 const lines = (level: number) => linesOf(gateway?.output() ?? '', level);
 
@@ -244,21 +258,11 @@ describe('with stores on a network', () => {
   });
 
   it('under an ENCRYPTION_KEY that opens no stored key no change is made', async () => {
-    gateway = await startInProcess(settings);
-    const { secret } = await new Admin(gateway.url).makeKey('sealed');
-    await gateway.stop();
-    const other = Buffer.alloc(32, 1).toString('base64');
-    gateway = await startInProcess({ ...settings, ENCRYPTION_KEY: other }, { isReady: false });
-    const { url } = gateway;
-    const make = async () => {
-      const { status, body } = await new Admin(url).call('POST', '/consumer-api-key/create', { name: 'n' });
-      return { status, code: body.code };
-    };
-    const unavailable = { status: 503, code: 'store_unavailable' };
-    await until(async () => (await components()).postgres === 'ENCRYPTION_KEY does not open the stored keys');
-    expect(await make()).toEqual(unavailable);
+    const { secret, sealed } = await startUnderOther(settings);
+    const made = await new Admin(sealed.url).call('POST', '/consumer-api-key/create', { name: 'n' });
+    expect(made).toMatchObject({ status: 503, body: { code: 'store_unavailable' } });
     expect((await components()).status).toBe('503');
-    await gateway.stop();
+    await sealed.stop();
     gateway = await startInProcess(settings);
     expect(await statusOf(gateway.url, secret)).toBe(502);
     const verified = await new Admin(gateway.url).call('GET', '/tollgate/audit-log/verify');
@@ -269,17 +273,12 @@ describe('with stores on a network', () => {
     const { url, drop } = await createMigratedDatabase();
     try {
       const once = { ...settings, DATABASE_URL: url, SECRET_REVEAL: 'once' };
-      gateway = await startInProcess(once);
-      const { secret } = await new Admin(gateway.url).makeKey('shown once');
-      await gateway.stop();
-      const other = Buffer.alloc(32, 1).toString('base64');
-      gateway = await startInProcess({ ...once, ENCRYPTION_KEY: other }, { isReady: false });
-      const reason = 'ENCRYPTION_KEY does not open the stored keys';
-      await until(() => lines(50).some((line) => line.component === 'postgres' && line.reason === reason));
+      const { secret, sealed } = await startUnderOther(once);
+      await until(() => lines(50).some((line) => line.component === 'postgres' && line.reason === SEALED));
       expect((await components()).status).toBe('503');
-      expect(await statusOf(gateway.url, secret)).toBe(503);
-      await gateway.stop();
-      gateway = await startInProcess({ ...once, ENCRYPTION_KEY: `${other},${ENCRYPTION_KEY}` });
+      expect(await statusOf(sealed.url, secret)).toBe(503);
+      await sealed.stop();
+      gateway = await startInProcess({ ...once, ENCRYPTION_KEY: `${OTHER_KEY},${ENCRYPTION_KEY}` });
       expect(await statusOf(gateway.url, secret)).toBe(502);
       await gateway.stop();
     } finally {
@@ -288,25 +287,19 @@ describe('with stores on a network', () => {
   });
 
   it('an ENCRYPTION_KEY that opens no stored key keeps a replica from becoming ready', async () => {
-    gateway = await startInProcess(settings);
-    const { secret } = await new Admin(gateway.url).makeKey('sealed');
-    await gateway.stop();
-    const other = Buffer.alloc(32, 1).toString('base64');
-    gateway = await startInProcess({ ...settings, ENCRYPTION_KEY: other }, { isReady: false });
-    const reason = 'ENCRYPTION_KEY does not open the stored keys';
-    await until(async () => (await components()).postgres === reason);
+    const { secret, sealed } = await startUnderOther(settings);
     expect((await components()).status).toBe('503');
-    const response = await fetch(gateway.url, { headers: { authorization: `Bearer ${secret}` } });
+    const response = await fetch(sealed.url, { headers: { authorization: `Bearer ${secret}` } });
     expect({ status: response.status, body: await response.json() }).toMatchObject({
       ...{ status: 503, body: { code: 'store_unavailable' } },
     });
-    await until(() => lines(50).some((line) => line.component === 'postgres' && line.reason === reason));
-    await gateway.stop();
+    await until(() => lines(50).some((line) => line.component === 'postgres' && line.reason === SEALED));
+    await sealed.stop();
     // One of several is enough, and says so where it is not.
-    gateway = await startInProcess({ ...settings, ENCRYPTION_KEY: `${other},${ENCRYPTION_KEY}` });
+    gateway = await startInProcess({ ...settings, ENCRYPTION_KEY: `${OTHER_KEY},${ENCRYPTION_KEY}` });
     await new Admin(gateway.url).makeKey('sealed with the other');
     await gateway.stop();
-    gateway = await startInProcess({ ...settings, ENCRYPTION_KEY: other });
+    gateway = await startInProcess({ ...settings, ENCRYPTION_KEY: OTHER_KEY });
     expect(lines(40).flatMap(({ msg }) => (msg.includes('ENCRYPTION_KEY') ? [msg] : []))).toEqual([
       'ENCRYPTION_KEY does not open some of the stored keys: add the one that they were made under',
     ]);
