@@ -32,7 +32,7 @@ export async function timedFetch(
       },
       cancel: (reason) => reader.cancel(reason),
     },
-    // Nothing is read before it is asked for.
+    // Nothing is read ahead.
     { highWaterMark: 0 },
   );
   return new Response(timedBody, { status, statusText, headers });
