@@ -26,5 +26,6 @@ it('days of usage are those of UTC where the browser does not know its time zone
   // The code that draws is loaded later: the file must not end before.
   await waitFor(() => expect(document.querySelector('canvas')).not.toBeNull());
   const zones = gateway.requests.map(({ url }) => new URL(url, gateway.url).searchParams.get('timeZone'));
-  expect(zones).toEqual(['UTC']);
+  // On a busy machine the page looks again before that code is there.
+  expect([...new Set(zones)]).toEqual(['UTC']);
 });
