@@ -21,10 +21,12 @@ const ROWS = 25;
 /** The deliveries of a webhook, newest first. The filter is in the URL. */
 export function DeliveriesPanel({ webhook }: { readonly webhook: Webhook }) {
   const [params, setParams] = useSearchParams();
-  const [shownId, setShownId] = useState<string>();
+  const [opened, setOpened] = useState<Delivery>();
   const status = statusOf(params.get('status'));
   const deliveries = useDeliveries(webhook.webhookId, status);
-  const shown = deliveries.data?.find(({ deliveryId }) => deliveryId === shownId);
+  const listed = deliveries.data?.find(({ deliveryId }) => deliveryId === opened?.deliveryId);
+  // The dialog outlasts the row: newer deliveries, or the filter, may take it out of the list.
+  if (listed !== undefined && listed !== opened) setOpened(listed);
   const filter = (value: string) => setParams(value === '' ? {} : { status: value }, { replace: true });
   return (
     <Panel
@@ -36,13 +38,18 @@ export function DeliveriesPanel({ webhook }: { readonly webhook: Webhook }) {
       <DataTable
         label="deliveries"
         live={deliveries}
-        columns={columnsOf(setShownId)}
+        columns={columnsOf(setOpened)}
         rowId={({ deliveryId }) => deliveryId}
         pages={deliveries}
         empty={<NoDeliveries isFiltered={status !== undefined} onClear={() => filter('')} />}
       />
-      {shown !== undefined && (
-        <DeliveryDialog webhook={webhook} delivery={shown} onClose={() => setShownId(undefined)} />
+      {opened !== undefined && (
+        <DeliveryDialog
+          webhook={webhook}
+          delivery={opened}
+          isListed={listed !== undefined}
+          onClose={() => setOpened(undefined)}
+        />
       )}
     </Panel>
   );
@@ -111,19 +118,19 @@ function NoDeliveries({ isFiltered, onClear }: NoDeliveriesProps) {
   );
 }
 
-function columnsOf(onShow: (deliveryId: string) => void): readonly Column<Delivery>[] {
+function columnsOf(onShow: (delivery: Delivery) => void): readonly Column<Delivery>[] {
   return [
     {
       id: 'event',
       header: 'Event',
-      cell: ({ deliveryId, eventType, eventIds, attempts, createdAt }) => (
+      cell: (delivery) => (
         <>
-          <button type="button" className={styles.open} onClick={() => onShow(deliveryId)}>
-            <bdi>{eventType}</bdi>
-            {eventIds.length > 1 && ` × ${formatNumber(eventIds.length)}`}
+          <button type="button" className={styles.open} onClick={() => onShow(delivery)}>
+            <bdi>{delivery.eventType}</bdi>
+            {delivery.eventIds.length > 1 && ` × ${formatNumber(delivery.eventIds.length)}`}
           </button>
           <SecondLine>
-            {attemptWords(attempts.at(-1))} · <RelativeTime at={createdAt} />
+            {attemptWords(delivery.attempts.at(-1))} · <RelativeTime at={delivery.createdAt} />
           </SecondLine>
         </>
       ),

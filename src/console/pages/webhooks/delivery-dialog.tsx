@@ -14,16 +14,21 @@ import styles from './webhooks.module.css';
 
 interface DeliveryDialogProps {
   readonly webhook: Webhook;
-  /** As it is now: the attempts go on while the dialog is open. */
+  /** As the list had it last: the attempts go on while the dialog is open. */
   readonly delivery: Delivery;
+  /** Whether the list still has it, so that `delivery` is as it is now. */
+  readonly isListed: boolean;
   readonly onClose: () => void;
 }
 
 /** A delivery in full: each attempt, and what is sent. */
-export function DeliveryDialog({ webhook, delivery, onClose }: DeliveryDialogProps) {
+export function DeliveryDialog({ webhook, delivery, isListed, onClose }: DeliveryDialogProps) {
   const { deliveryId, eventType, attempts, body } = delivery;
   return (
     <Dialog open wide title={eventType} onClose={onClose}>
+      {!isListed && (
+        <p className={styles.hint}>The list no longer has this delivery: this is how it was last.</p>
+      )}
       <Facts
         facts={[
           ['Status', <DeliveryBadge key="status" delivery={delivery} />],

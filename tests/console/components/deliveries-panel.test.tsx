@@ -1,0 +1,64 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { useQueryClient } from '@tanstack/react-query';
+import { cleanup, render, screen } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import { DeliveriesPanel } from '../../../src/console/pages/webhooks/deliveries-panel.tsx';
+import type { Delivery, Webhook } from '../../../src/console/pages/webhooks/shown-webhook.ts';
+import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+
+const WEBHOOK = { webhookId: 'whk_1', events: ['tollgate.plan.*'], enabled: true } as unknown as Webhook;
+const FAILED = { at: '2026-01-01T00:00:00Z', status: 503, durationMs: 12, error: null };
+
+const gateway = new ScriptedGateway();
+beforeAll(() => gateway.start());
+afterAll(() => gateway.stop());
+afterEach(cleanup);
+
+function delivery(deliveryId: string, eventType: string, attempts: readonly object[] = []): Delivery {
+  return {
+    ...{ deliveryId, eventType, eventIds: ['evt_1'], createdAt: '2026-01-01T00:00:00Z', status: 'pending' },
+    ...{ attempts, responseStatus: null, durationMs: null, nextAttemptAt: null },
+    body: JSON.stringify({ id: `body of ${deliveryId}` }),
+  } as Delivery;
+}
+
+/** The panel, and what a poll does. */
+function Stage() {
+  const queries = useQueryClient();
+  return (
+    <>
+      <DeliveriesPanel webhook={WEBHOOK} />
+      <button type="button" onClick={() => void queries.invalidateQueries()}>
+        Poll
+      </button>
+    </>
+  );
+}
+
+it('a delivery stays open, as it was last, when the list no longer has it', async () => {
+  const lists = (...deliveries: readonly Delivery[]) => gateway.reply(200, { deliveries });
+  lists(delivery('dlv_1', 'tollgate.plan.created'));
+  render(
+    <SignedIn url={gateway.url} scopes={['webhooks:read', 'webhooks:write', 'plans:read', 'keys:read']}>
+      <Stage />
+    </SignedIn>,
+  );
+  const user = userEvent.setup();
+  const poll = screen.getByText('Poll');
+  await user.click(await screen.findByRole('button', { name: 'tollgate.plan.created' }));
+  await screen.findByText(/body of dlv_1/);
+  lists(delivery('dlv_1', 'tollgate.plan.created', [FAILED]));
+  poll.click();
+  await screen.findByRole('table', { name: 'Attempts' });
+  expect(screen.queryByText(/no longer has this delivery/)).toBeNull();
+  lists(...Array.from({ length: 25 }, (_, index) => delivery(`newer_${index}`, 'tollgate.plan.updated')));
+  poll.click();
+  expect(await screen.findAllByText('tollgate.plan.updated')).toHaveLength(25);
+  screen.getByText(/body of dlv_1/);
+  screen.getByRole('table', { name: 'Attempts' });
+  screen.getByText(/no longer has this delivery/);
+  screen.getByRole('button', { name: 'Send again' });
+  await user.keyboard('{Escape}');
+  expect(screen.queryByText(/body of dlv_1/)).toBeNull();
+});
