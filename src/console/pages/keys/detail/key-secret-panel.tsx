@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi, useScopes } from '../../../api/api-context.tsx';
 import { useConsumerAddress } from '../../../api/consumer-address.ts';
@@ -72,12 +72,16 @@ function useRevealedSecret(consumerApiKeyId: string) {
   // Not in the query cache: there it would outlast this panel.
   const [secret, setSecret] = useState<string>();
   const [isPending, setPending] = useState(false);
+  const isRunning = useRef(false);
   useEffect(() => {
     if (secret === undefined) return;
     const timer = setTimeout(() => setSecret(undefined), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [secret]);
   const reveal = async () => {
+    // Each read is an entry in the audit log. `isPending` would be too late for the second click of a double click.
+    if (isRunning.current) return;
+    isRunning.current = true;
     setPending(true);
     try {
       const call = client.GET('/consumer-api-key/{consumerApiKeyId}', {
@@ -90,6 +94,7 @@ function useRevealedSecret(consumerApiKeyId: string) {
     } catch (error) {
       toast.failed('The secret could not be read', faultSentence(error));
     } finally {
+      isRunning.current = false;
       setPending(false);
     }
   };
