@@ -106,7 +106,7 @@ describe('the pages of plans', () => {
       root.PATCH('/rate-limit/{rateLimitId}', { params: { path }, body: { description: 'by another' } }),
     );
     await page.getByRole('button', { name: 'Save changes' }).click();
-    await page.getByText('Another administrator changed this plan meanwhile').waitFor();
+    await page.getByText('This plan has changed since you opened it').waitFor();
     expect((await root.GET('/rate-limit/{rateLimitId}', { params: { path } })).data?.limit).toBe(1000);
     await page.getByRole('button', { name: 'Show both versions' }).click();
     await page.getByRole('row', { name: 'Description none by another' }).waitFor();

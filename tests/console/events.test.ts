@@ -141,7 +141,7 @@ describe('the pages of webhooks', () => {
     const body = { description: 'Changed by another' };
     await bodyOf(root.PATCH('/tollgate/webhook/{webhookId}', { params: { path }, body }));
     await page.getByRole('button', { name: 'Save changes' }).click();
-    await page.getByText('Another administrator changed this webhook meanwhile').waitFor();
+    await page.getByText('This webhook has changed since you opened it').waitFor();
     expect(await shown()).toMatchObject({ ...body, onlyTags: [], enabled: true });
     await page.getByRole('button', { name: 'Cancel' }).click();
     await action(page, 'Delete');

@@ -59,7 +59,7 @@ it('the form of a token keeps what was typed while another administrator changes
   await screen.findByText('read again 1');
   gateway.reply(412, { error: 'It was changed.', code: 'version_mismatch' });
   await user.click(screen.getByText('Save changes'));
-  await screen.findByText(/^Another administrator changed this token meanwhile/);
+  await screen.findByText(/^This token has changed since you opened it/);
   expect((await nameField()).value).toBe('Deployment of Alice');
   expect(changes().map(({ headers, body }) => [headers['if-match'], JSON.parse(body)])).toEqual([
     ['"1"', { name: 'Deployment of Alice' }],

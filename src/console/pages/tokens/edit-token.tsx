@@ -62,8 +62,8 @@ function EditForm(props: EditTokenProps & { readonly etag: string | undefined })
     <form onSubmit={submit} noValidate>
       {save.errorKind === 'conflict' ? (
         <Notice tone="failed">
-          Another administrator changed this token meanwhile. Close this and open it again to see what it is
-          now; nothing was saved.
+          This token has changed since you opened it, by another administrator or by an earlier attempt of
+          yours to save. This attempt saved nothing: close this and open it again to see what it is now.
         </Notice>
       ) : (
         <FormFault error={save.error} />

@@ -45,8 +45,8 @@ export function EditWebhook(props: EditWebhookProps) {
       <form onSubmit={submit} noValidate>
         {save.errorKind === 'conflict' ? (
           <Notice tone="failed">
-            Another administrator changed this webhook meanwhile. Nothing was saved: close this and open it
-            again to see what it is now.
+            This webhook has changed since you opened it, by another administrator or by an earlier attempt of
+            yours to save. This attempt saved nothing: close this and open it again to see what it is now.
           </Notice>
         ) : (
           <FormFault error={save.error} />

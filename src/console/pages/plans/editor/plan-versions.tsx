@@ -65,7 +65,7 @@ interface ConflictProps {
   readonly onClose: () => void;
 }
 
-/** Shown if another administrator has saved the plan: has both versions, and saves nothing until the person chooses one. */
+/** Shown if the plan was saved meanwhile: has both versions, and saves nothing until the person chooses one. */
 export function Conflict(props: ConflictProps) {
   const { base, yours, theirs, isPending, onRead, onTakeTheirs, onSaveYours, onClose } = props;
   return (
@@ -73,8 +73,8 @@ export function Conflict(props: ConflictProps) {
       open
       wide
       onClose={onClose}
-      title="Another administrator changed this plan meanwhile"
-      description="Nothing of yours is saved yet, and nothing is lost."
+      title="This plan has changed since you opened it"
+      description="By another administrator, or by an earlier attempt of yours to save. Your changes are still here."
     >
       {theirs === undefined ? (
         <DialogActions>

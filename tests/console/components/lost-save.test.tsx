@@ -1,0 +1,65 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { cleanup, render, screen } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import { EditPlan } from '../../../src/console/pages/plans/editor/edit-plan.tsx';
+import type { Plan } from '../../../src/console/pages/plans/plan-types.ts';
+import { EditToken } from '../../../src/console/pages/tokens/edit-token.tsx';
+import type { AdminToken } from '../../../src/console/pages/tokens/shown-token.ts';
+import { EditWebhook } from '../../../src/console/pages/webhooks/edit-webhook.tsx';
+import type { Webhook } from '../../../src/console/pages/webhooks/shown-webhook.ts';
+import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+
+const TOKEN = {
+  ...{ adminTokenId: 'admin_2', name: 'CI', description: '', scopes: ['keys:read'], onlyTags: [] },
+  ...{ allowedIps: null, expiresAt: null },
+} as unknown as AdminToken;
+const WEBHOOK = {
+  ...{ webhookId: 'whk_1', url: 'https://example.com', events: ['tollgate.key.*'], onlyTags: [] },
+  ...{ externalId: null, description: 'Chat', enabled: true, batch: false, headers: {} },
+} as unknown as Webhook;
+const PLAN = {
+  ...{ rateLimitId: 'gold', description: 'Gold', limit: 100, period: 'day', additionalLimits: [], costs: [] },
+} as unknown as Plan;
+const close = () => undefined;
+
+const gateway = new ScriptedGateway();
+beforeAll(() => gateway.start());
+afterAll(() => gateway.stop());
+beforeEach(() => {
+  let saves = 0;
+  gateway.respond(({ method }) => {
+    if (method === 'GET') return { status: 200, body: TOKEN, headers: { etag: '"1"' } };
+    // The preview of the plan.
+    if (method === 'POST') return { status: 404, body: {} };
+    saves += 1;
+    // The gateway has saved it, and the response was lost on its way.
+    if (saves === 1) return { status: 504, body: { error: 'The upstream timed out.' } };
+    return { status: 412, body: { error: 'It was changed.', code: 'version_mismatch' } };
+  });
+});
+afterEach(cleanup);
+
+it.each([
+  ['token', 'Name', <EditToken key="token" token={TOKEN} onClose={close} />],
+  ['webhook', 'Description', <EditWebhook key="webhook" webhook={WEBHOOK} etag={'"1"'} onClose={close} />],
+  ['plan', 'Description', <EditPlan key="plan" plan={PLAN} etag={'"1"'} onDone={close} />],
+])(
+  'says of a %s that it may have been changed by a save whose response was lost',
+  async (what, field, form) => {
+    render(
+      <SignedIn url={gateway.url} scopes={['tokens:write', 'webhooks:write', 'plans:write', 'keys:read']}>
+        {form}
+      </SignedIn>,
+    );
+    const user = userEvent.setup();
+    await user.type(await screen.findByLabelText(new RegExp(`^${field}`)), ' of Alice');
+    if (what === 'plan') await user.click(screen.getByRole('button', { name: 'Review changes' }));
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
+    await screen.findAllByText('The upstream timed out.');
+    await user.click(screen.getByRole('button', { name: 'Save changes' }));
+    await screen.findByText(new RegExp(`^This ${what} has changed since you opened it`));
+    screen.getByText(/by an earlier attempt of yours to save/);
+    expect(screen.queryByText(/nothing (of yours is|was) saved/i)).toBeNull();
+  },
+);
