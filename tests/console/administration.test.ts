@@ -210,6 +210,30 @@ describe('the page of usage', () => {
     await other.close();
   });
 
+  it('takes dates that are typed, also where they are no range on the way', async () => {
+    const { page, close } = await stage.open('/usage?from=2026-11-20&to=2026-11-28');
+    const [first, last] = [page.getByLabel('First day'), page.getByLabel('Last day')];
+    const dates = () => ['from', 'to'].map((name) => new URL(page.url()).searchParams.get(name));
+    await last.press('ArrowRight');
+    await page.keyboard.type('2');
+    expect(await last.inputValue()).toBe('2026-11-02');
+    expect(await last.getAttribute('aria-invalid')).toBe('true');
+    await page.keyboard.type('5');
+    await until(() => dates().join() === '2026-11-20,2026-11-25');
+    await page.keyboard.type('2027');
+    await until(() => dates().join() === '2026-11-20,2027-11-25');
+    // A day that is deleted stays so, and the range as it was.
+    await first.press('ArrowRight');
+    await page.keyboard.press('Delete');
+    expect(await first.inputValue()).toBe('');
+    expect(dates()).toEqual(['2026-11-20', '2027-11-25']);
+    await page.keyboard.type('18');
+    await until(() => dates().join() === '2026-11-18,2027-11-25');
+    expect(await last.getAttribute('aria-invalid')).toBe('false');
+    expect(await page.getByLabel('Range').inputValue()).toBe('custom');
+    await close();
+  });
+
   it('offers what fits where a range is too large', async () => {
     const { page, close } = await stage.open('/usage?from=2020-01-01&to=2026-01-01&interval=hour');
     await page.getByText('This is more than 10,000 buckets of time').waitFor();

@@ -9,7 +9,7 @@ import { dateText } from '../../format/date-text.ts';
 import { timeZone } from '../../format/exact-time.ts';
 import { now } from '../../format/now.ts';
 import styles from './usage.module.css';
-import { GROUPINGS, INTERVAL_LABELS, RANGES, type UsageView } from './usage-view.ts';
+import { GROUPINGS, INTERVAL_LABELS, isRange, RANGES, type UsageView } from './usage-view.ts';
 
 interface UsageControlsProps {
   readonly view: UsageView;
@@ -126,23 +126,32 @@ interface DayControlsProps extends Pick<UsageControlsProps, 'onChange'> {
   readonly dates: NonNullable<UsageView['dates']>;
 }
 
+/** Applies dates once they are a range: on the way to the day 25 a browser gives the day 2, which may be before the first day. */
 function DayControls({ dates: { first, last }, onChange }: DayControlsProps) {
+  const [typed, setTyped] = useState({ first, last });
+  useEffect(() => setTyped({ first, last }), [first, last]);
+  const change = (dates: typeof typed) => {
+    setTyped(dates);
+    if (isRange(dates)) onChange({ from: dates.first, to: dates.last });
+  };
   return (
     <>
       <Control label="First day">
         <Input
           type="date"
-          value={first}
-          max={last}
-          onChange={({ target }) => target.value !== '' && onChange({ from: target.value, to: last })}
+          value={typed.first}
+          max={typed.last}
+          aria-invalid={!isRange(typed)}
+          onChange={({ target }) => change({ ...typed, first: target.value })}
         />
       </Control>
       <Control label="Last day">
         <Input
           type="date"
-          value={last}
-          min={first}
-          onChange={({ target }) => target.value !== '' && onChange({ from: first, to: target.value })}
+          value={typed.last}
+          min={typed.first}
+          aria-invalid={!isRange(typed)}
+          onChange={({ target }) => change({ ...typed, last: target.value })}
         />
       </Control>
     </>

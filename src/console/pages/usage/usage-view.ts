@@ -66,7 +66,7 @@ export function readView(params: URLSearchParams): UsageView {
   const at = Date.parse(params.get('at') ?? '');
   const [first, last] = [params.get('from') ?? '', params.get('to') ?? ''];
   const isUtc = params.get('zone') === 'utc';
-  const named = DATE.test(first) && DATE.test(last) && first <= last ? { first, last } : undefined;
+  const named = isRange({ first, last }) ? { first, last } : undefined;
   const length = oneOf(Object.keys(RANGES) as RangeName[], params.get('range'));
   const range = named === undefined ? (length ?? '24h') : 'custom';
   const usual = range === 'custom' ? 'day' : RANGES[range].interval;
@@ -85,6 +85,11 @@ export function readView(params: URLSearchParams): UsageView {
     ),
     ...(!Number.isNaN(at) && { at }),
   };
+}
+
+/** Whether both are dates, of which the first is not the later one. */
+export function isRange({ first, last }: Dates): boolean {
+  return DATE.test(first) && DATE.test(last) && first <= last;
 }
 
 /** The fields of an address that shows the same buckets at any later time, and points one of them out. */
