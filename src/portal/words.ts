@@ -85,7 +85,10 @@ export const WORDS = {
     limits: {
       title: 'What is left',
       unlimited: 'Your key has no rate limit.',
-      plan: (id: string, limits: string) => `Your plan “${id}” allows ${limits}.`,
+      plan: (id: string, limit: string) => `Your plan “${id}” allows ${limit}.`,
+      planOfSeveral: (id: string, limits: string) => `Your plan “${id}” has the limits ${limits}.`,
+      someRequests:
+        'A limit with a name may be for some requests only: the header RateLimit-Policy of a response names those that applied.',
       left: (remaining: string, room: string) => `${remaining} of ${room} left`,
       meter: (limit: string) => `What is left of ${limit}`,
       unknown: 'How much is left is not known at the moment.',

@@ -148,6 +148,22 @@ describe('the portal', () => {
     expect(faults).toEqual([]);
   });
 
+  it('does not say of a limit for some requests that the plan allows no more', async () => {
+    await fleet.admin.call('POST', '/rate-limit/create', {
+      ...{ rateLimitId: 'gold', description: '', limit: 1000, period: 'hour' },
+      additionalLimits: [
+        { limitId: 'search', limit: 5, period: 'minute', match: [{ methods: ['POST'], path: '/v1/search' }] },
+      ],
+    });
+    const { secret } = await makeKey('Searching app', { rateLimitId: 'gold' });
+    const { page } = await open('light');
+    await signIn(page, secret);
+    await page.getByText('Your plan “gold” has the limits 5 a minute and 1,000 an hour.').waitFor();
+    await page.getByText('A limit with a name may be for some requests only').waitFor();
+    await page.getByText('search: 5 a minute', { exact: true }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
   it('looks again every minute while it is visible', async () => {
     const { id, secret } = await makeKey('Watched app');
     const { page, requests } = await open('light');

@@ -11,12 +11,13 @@ function enforced(limits: OwnKey['limits']): readonly Window[] {
   return limits.filter(({ mode }) => mode === 'enforce');
 }
 
-/** "Your plan “gold” allows 10 a second and 1,000 a day." */
+/** "Your plan “gold” allows 1,000 a day." Of several limits it says no more than that the plan has them: each but the main one may be for some requests. */
 export function planText({ rateLimitId, limits }: Pick<OwnKey, 'rateLimitId' | 'limits'>): string {
   const [main, ...others] = enforced(limits);
   if (rateLimitId === null || main === undefined) return words.unlimited;
   const additionalLimits = others.map(({ limitId, limit, period, per }) => ({ limitId, limit, period, per }));
-  return words.plan(rateLimitId, planWords({ ...main, additionalLimits }));
+  const inWords = planWords({ ...main, additionalLimits });
+  return others.length === 0 ? words.plan(rateLimitId, inWords) : words.planOfSeveral(rateLimitId, inWords);
 }
 
 interface LimitsPanelProps {
@@ -31,6 +32,7 @@ export function LimitsPanel({ limits, at }: LimitsPanelProps) {
   return (
     <section class="panel">
       <h2>{words.title}</h2>
+      {windows.length > 1 && <p class="soft">{words.someRequests}</p>}
       <ul class="windows">
         {windows.map((window) => (
           <WindowItem key={`${window.limitId} ${window.period}`} window={window} at={at} />
