@@ -236,6 +236,15 @@ describe('a preflight', () => {
     expect(await preflight(stage, OTHER)).toEqual([503, undefined]);
   });
 
+  it('of a page that is not looked up in time is 503, or allowed if it is known', async () => {
+    await stage.gateway.allowOrigins([PAGE]);
+    await preflight(stage, PAGE);
+    stage.gateway.keyStore.hold();
+    expect(await preflight(stage, OTHER)).toEqual([503, undefined]);
+    expect(await preflight(stage, PAGE)).toEqual([204, PAGE]);
+    stage.gateway.keyStore.release();
+  });
+
   it('whose page has gone, or with headers that can not be allowed, disturbs no other', async () => {
     await stage.gateway.allowOrigins([PAGE]);
     stage.gateway.keyStore.delayMs = 50;

@@ -5,6 +5,7 @@ import type { Exchange } from '../../src/proxy/exchange.ts';
 import { type AuthenticateOptions, authenticate, CurrentKey } from '../../src/proxy/steps/authenticate.ts';
 import { type LimitOptions, limit } from '../../src/proxy/steps/limit.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { until } from '../support/until.ts';
 
 const SNAPSHOT = {
   ...{ keyId: 'key', version: '1.1', enabled: true, expiresAtMs: null, restrictions: null },
@@ -24,6 +25,9 @@ interface Play {
   readonly stored?: { readonly entry: KeyEntry; readonly fresh: boolean };
   /** What reading the cached key again gives. */
   readonly reloaded?: KeyEntry | Error;
+  /** Takes what has to be called once the copy is confirmed; missing: it is confirmed at once. */
+  readonly onConfirm?: (confirm: () => void) => void;
+  readonly startedAtMs?: number;
   /** What the limiter says of each copy that it is asked about. */
   readonly decisions?: readonly ('stale' | 'unavailable')[];
   /** Whether the step that counts finds the copy stale. */
@@ -39,7 +43,7 @@ function play(given: Play) {
   const exchange = {
     req: { headers: { authorization: 'Bearer secret' } },
     head: { path: '/' },
-    startedAtMs: 0,
+    startedAtMs: given.startedAtMs ?? 0,
     reloads: 0,
     next: () => goOn(),
     reject: ({ code }: TollgateError) => seen.push(code),
@@ -49,6 +53,8 @@ function play(given: Play) {
       find: () => cached,
       isUnchecked: () => isUnchecked,
       confirm: (entry: KeyEntry, confirmed: (entry: KeyEntry, fresh: boolean) => void) => {
+        given.onConfirm?.(() => confirmed(entry, true));
+        if (given.onConfirm !== undefined) return;
         seen.push('confirmed');
         confirmed(entry, true);
       },
@@ -93,6 +99,18 @@ describe('authentication', () => {
 
   it('goes on with a copy that was not checked for long once it is confirmed', () => {
     expect(play({ cached: copyOf(), isUnchecked: true })).toEqual(['confirmed', 'goes on with key']);
+  });
+
+  it('rejects with 503 when a copy is not confirmed in time, also if it is later', async () => {
+    let confirm = () => {};
+    const onConfirm = (confirmed: () => void) => {
+      confirm = confirmed;
+    };
+    const seen = play({ cached: copyOf(), isUnchecked: true, onConfirm, startedAtMs: -60_000 });
+    expect(seen).toEqual([]);
+    await until(() => seen.length > 0);
+    confirm();
+    expect(seen).toEqual(['store_unavailable']);
   });
 
   it('looks up the origin of a wrong key, but not for an address that guesses', () => {

@@ -109,6 +109,27 @@ describe('the key of a request', () => {
     expect(stage.gateway.recorded).toEqual([]);
   });
 
+  it('that is not found in time is 503, and what is found later counts nothing', async () => {
+    const use = (): Promise<string> => responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
+    stage.gateway.keyStore.hold();
+    expect(bodyOf(await use())).toMatchObject({ code: 'store_unavailable' });
+    stage.gateway.keyStore.release();
+    expect(field(await use(), 'X-RateLimit-Remaining')).toBe('999999');
+    expect(stage.gateway.recorded).toHaveLength(1);
+  });
+
+  it('that was changed and is not read again in time is 503, and counts nothing', async () => {
+    const use = (): Promise<string> => responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
+    stage.gateway.isFeedSilent = true;
+    expect(await use()).toMatch(/^HTTP\/1\.1 200 /);
+    await stage.gateway.change({ plan: plan(7) });
+    stage.gateway.keyStore.hold();
+    expect(bodyOf(await use())).toMatchObject({ code: 'store_unavailable' });
+    stage.gateway.keyStore.release();
+    expect(field(await use(), 'X-RateLimit-Remaining')).toBe('5');
+    expect(stage.gateway.recorded).toHaveLength(2);
+  });
+
   it('disabled, and used again and again, is read once and recorded for no key', async () => {
     stage.gateway.isFeedSilent = true;
     await stage.gateway.change({ enabled: false, plan: plan(1) });

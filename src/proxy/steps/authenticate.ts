@@ -11,6 +11,7 @@ import { type RateLimiter, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts'
 import type { Clock } from '../../platform/clock.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { missingKey, unavailable, withManagementPath } from '../key-errors.ts';
+import { untilDeadline } from '../look-up-deadline.ts';
 import type { CrossOrigin } from './cors.ts';
 
 /** The part of the key cache that the pipeline uses. */
@@ -47,10 +48,12 @@ export function authenticate(options: AuthenticateOptions): Step {
     if (entry === undefined) {
       currentKey.load(exchange, goOn);
     } else if (keys.isUnchecked(entry, exchange.startedAtMs)) {
-      keys.confirm(entry, (confirmed, fresh) => {
+      const ended = untilDeadline<KeyEntry>(exchange, options.clock, (error, confirmed, fresh = false) => {
         exchange.isFresh = fresh;
-        currentKey.judgeAgain(exchange, confirmed, goOn);
+        if (error) exchange.reject(unavailable(error));
+        else currentKey.judgeAgain(exchange, confirmed, goOn);
       });
+      keys.confirm(entry, (confirmed, fresh) => ended(null, confirmed, fresh));
     } else {
       currentKey.judge(exchange, entry, goOn);
     }
@@ -134,15 +137,16 @@ export class CurrentKey {
 
   /** Looks up the key of the presented secret in the record store, and judges it. */
   load(exchange: Exchange, usable: Step): void {
-    const { keys, failedCredentials, crossOrigin } = this.#options;
+    const { keys, failedCredentials, crossOrigin, clock } = this.#options;
     const client = failedCredentials.clientOf(exchange.req);
-    keys.load(exchange.secret, client, (error, entry, fresh) => {
+    const ended = untilDeadline<KeyEntry>(exchange, clock, (error, entry, fresh = false) => {
       exchange.isFresh = fresh;
       if (error) {
         crossOrigin.followKnownOrigins(exchange);
         exchange.reject(unavailable(error));
       } else this.judge(exchange, entry, usable);
     });
+    keys.load(exchange.secret, client, ended);
   }
 
   /** Judges a copy that was read again; undefined when the presented secret is no longer that key's. It may then be another key's. */
@@ -160,11 +164,13 @@ export class CurrentKey {
       return;
     }
     exchange.reloads += 1;
-    this.#options.keys.reload(entry, (error, reloaded) => {
+    const { keys, clock } = this.#options;
+    const ended = untilDeadline<KeyEntry>(exchange, clock, (error, reloaded) => {
       exchange.isFresh = true;
       if (error) exchange.reject(unavailable(error));
       else this.judgeAgain(exchange, reloaded, usable);
     });
+    keys.reload(entry, ended);
   }
 
   /** Rejects a credential that belongs to no key: 401, or 429 when its address has sent too many wrong ones. */

@@ -2,9 +2,11 @@ import type { FailedCredentials } from '../../http/credentials/failed-credential
 import { headerLine } from '../../http/node-internals.ts';
 import type { KeyOrigins } from '../../keys/cache/key-origins.ts';
 import type { OriginList } from '../../keys/origin-list.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { KEY_EXPIRY_HEADER, RATE_LIMIT_HEADERS } from '../headers/response-headers.ts';
 import { missingKey, unavailable } from '../key-errors.ts';
+import { untilDeadline } from '../look-up-deadline.ts';
 
 /** What decides which pages may read responses. */
 export interface CrossOriginOptions {
@@ -14,6 +16,7 @@ export interface CrossOriginOptions {
   readonly keyOrigins: Pick<KeyOrigins, 'find' | 'knows'>;
   /** Identifies clients, so that they take turns with look-ups of origins. */
   readonly failedCredentials: Pick<FailedCredentials, 'clientOf'>;
+  readonly clock: Clock;
 }
 
 /** Any origin is allowed. */
@@ -70,11 +73,13 @@ export class CrossOrigin {
       followed(null);
       return;
     }
-    const client = this.#options.failedCredentials.clientOf(exchange.req);
-    this.#options.keyOrigins.find(origin, client, (error, isAllowed) => {
+    const { keyOrigins, failedCredentials, clock } = this.#options;
+    const client = failedCredentials.clientOf(exchange.req);
+    const ended = untilDeadline<boolean>(exchange, clock, (error, isAllowed = keyOrigins.knows(origin)) => {
       if (isAllowed) allow(exchange, origin);
-      followed(error);
+      followed(isAllowed ? null : error);
     });
+    keyOrigins.find(origin, client, ended);
   }
 
   /** Like `followAnyKey` without a look-up, for when the record store does not respond: goes by earlier results. */

@@ -15,6 +15,8 @@ export class InMemoryKeys {
   hidesOutdated = false;
   /** How long it takes. Milliseconds. */
   delayMs = 0;
+  /** Resolves when it responds again; undefined while it does. */
+  #held: PromiseWithResolvers<void> | undefined = undefined;
   /** What keys have in their `allowedOrigins`, by secret. */
   readonly #allowedOrigins = new Map<string, readonly string[]>();
   readonly #versions: SharedVersions;
@@ -69,6 +71,16 @@ export class InMemoryKeys {
     });
   }
 
+  /** Does not respond until `release`. */
+  hold(): void {
+    this.#held = Promise.withResolvers();
+  }
+
+  release(): void {
+    this.#held?.resolve();
+    this.#held = undefined;
+  }
+
   /** Changes a key as the management interface would: at once, and with a new version. */
   async change(secret: string, changes: Partial<KeySnapshot>): Promise<void> {
     const before = this.#get(secret);
@@ -105,6 +117,7 @@ export class InMemoryKeys {
 
   async #read<Found>(find: () => Found): Promise<Found> {
     if (this.isDown) throw new Error('the record store is down');
+    await this.#held?.promise;
     if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
     return find();
   }
