@@ -672,17 +672,62 @@ describe('a delivery', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('that fails when all have failed for 5 days disables the webhook', async () => {
-    const made = await webhook();
-    await makeKey();
-    receiver.respond = () => ({ status: 500 });
-    const by = deliverer();
-    await deliver(by);
-    clock.advance(5 * DAY_MS);
-    await deliver(by);
-    expect(await service.get(made.webhook.id, ROOT)).toMatchObject({
-      enabled: false,
-      disabledReason: 'failing',
+  describe('of a webhook whose attempts all fail', () => {
+    let made: RevealedWebhook;
+    let by: Deliverer;
+    beforeEach(async () => {
+      made = await webhook();
+      by = deliverer();
+      receiver.respond = () => ({ status: 500 });
+      await makeKey();
+    });
+
+    const failAfter = async (pauseMs: number): Promise<string | null> => {
+      clock.advance(pauseMs);
+      const before = receiver.received.length;
+      await deliver(by);
+      expect(receiver.received).toHaveLength(before + 1);
+      return (await service.get(made.webhook.id, ROOT)).disabledReason;
+    };
+    /** At the beginning of a delivery. */
+    const failThreeTimes = async (): Promise<readonly (string | null)[]> => [
+      await failAfter(0),
+      await failAfter(10_000),
+      await failAfter(10 * 60_000),
+    ];
+
+    it('disables the webhook after 5 days', async () => {
+      expect(await failAfter(0)).toBeNull();
+      for (let day = 1; day < 5; day += 1) expect(await failAfter(1.24 * DAY_MS)).toBeNull();
+      expect(await failAfter(1.24 * DAY_MS)).toBe('failing');
+      expect((await service.get(made.webhook.id, ROOT)).enabled).toBe(false);
+    });
+
+    it('disables no webhook by one failure after a quiet time, but by the third', async () => {
+      for (let attempt = 0; attempt < 10; attempt += 1) {
+        await deliver(by);
+        const [last] = await deliveriesOf(made);
+        clock.advance((last?.nextAttemptAtMs ?? clock.nowMs()) - clock.nowMs());
+      }
+      expect(await deliveriesOf(made)).toMatchObject([{ status: 'failed' }]);
+      clock.advance(10 * DAY_MS);
+      await makeKey();
+      expect(await failThreeTimes()).toEqual([null, null, 'failing']);
+    });
+
+    it('disables no webhook by one failure of what is sent again, but by the third', async () => {
+      for (let day = 0; day < 3; day += 1) await failAfter(DAY_MS);
+      clock.advance(4 * DAY_MS);
+      const [waiting] = await deliveriesOf(made);
+      await service.resend({ webhookId: made.webhook.id, deliveryId: waiting?.id ?? '' }, ROOT, change());
+      expect(await failThreeTimes()).toEqual([null, null, 'failing']);
+    });
+
+    it('disables no webhook by one failure after the gateway was off, but by the third', async () => {
+      await failThreeTimes();
+      expect(await failAfter(5 * DAY_MS)).toBeNull();
+      expect(await failAfter(DAY_MS)).toBeNull();
+      expect(await failAfter(DAY_MS)).toBe('failing');
     });
   });
 
@@ -911,9 +956,16 @@ describe('where the clock of a replica is wrong, a delivery', () => {
     await makeKey();
     await deliver(first);
     await first.stop();
-    await makeKey();
-    await deliver(deliverer({ clock: clockAhead(5 * DAY_MS) }));
-    expect(receiver.received.length).toBeGreaterThan(1);
+    const ahead = deliverer({ clock: clockAhead(5 * DAY_MS) });
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      await store.records.db
+        .updateTable('webhook_deliveries')
+        .set({ next_attempt_at: sql<Date>`now() - interval '1 s'` })
+        .where('status', '=', 'pending')
+        .execute();
+      await deliver(ahead);
+      expect(receiver.received).toHaveLength(1 + attempt);
+    }
     expect(await service.get(made.webhook.id, ROOT)).toMatchObject({ enabled: true, disabledReason: null });
   });
 

@@ -145,7 +145,7 @@ export class EndpointDeliveries {
     const failingSinceMs = await queue.noteHealth(webhook.id, hasFailed, atMs);
     const isFailing = failingSinceMs !== null && atMs - failingSinceMs >= LONGEST_FAILURE_MS;
     if (responseStatus === GONE) await this.#disable('gone', webhook);
-    else if (isFailing) await this.#disable('failing', webhook);
+    else if (isFailing && isThirdFailure(delivery, atMs)) await this.#disable('failing', webhook);
   }
 
   #notePause({ version: webhookVersion }: Webhook, { responseStatus, retryAfter }: SendResult): void {
@@ -216,6 +216,15 @@ export class EndpointDeliveries {
       ? { status: 'failed', nextAttemptAtMs: null }
       : { status: 'pending', nextAttemptAtMs: nextMs };
   }
+}
+
+/**
+ * Whether a delivery whose attempt at this instant has failed did so three times in a row within `LONGEST_FAILURE_MS`. A single failure
+ * after days without an attempt, for which nothing happened or the gateway was off, does not show that the endpoint failed all the time.
+ */
+function isThirdFailure({ tries, attempts }: Delivery, atMs: number): boolean {
+  const secondLast = tries < 2 ? undefined : attempts.at(-2);
+  return secondLast !== undefined && atMs - secondLast.atMs < LONGEST_FAILURE_MS;
 }
 
 /** Whether an administrator has asked for it: a test, or one that is sent again. */
