@@ -168,9 +168,9 @@ export class CostSettler {
 /** The difference between a cost and the reserve. A request with a reserve of 0 was not counted, and its windows may not be open. */
 function differenceOf(
   { keyId, customerId, cost }: LimitSubject,
-  { windows }: CountedDecision,
+  { windows, nowMs }: CountedDecision,
   units: number,
 ): CostDifference {
   const counted = windows.filter(({ isExceeded }) => !isExceeded && cost > 0);
-  return { keyId, customerId, windows: counted, units: units - cost };
+  return { keyId, customerId, decidedAtMs: nowMs, windows: counted, units: units - cost };
 }

@@ -43,6 +43,8 @@ export interface GrantedUnits extends CounterSubject {
 
 /** The difference between the cost of a request and its reserve. */
 export interface CostDifference extends Omit<CounterSubject, 'limits'> {
+  /** By the store's clock. Milliseconds since 1970. */
+  readonly decidedAtMs: number;
   /** The windows that counted the request, as they were at its decision. */
   readonly windows: readonly DecidedWindow[];
   /** Below 0: the request cost less than its reserve. */

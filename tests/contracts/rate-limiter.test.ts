@@ -292,43 +292,58 @@ describe.each(Object.keys(LIMITER_STORES))('a rate limiter that counts %s', (nam
     const short = quota(50, 'second', { id: 'short' });
     const limits = [quota(100, 'hour'), short, quota(9, 'hour', { id: 'tenant', per: 'customer' })];
     const asked = subject(keyId, { limits, cost: 2, customerId: 'acme' });
-    const windows = windowsOf(await decide(limiter, asked));
+    const { nowMs: decidedAtMs, windows } = allowed(await decide(limiter, asked));
+    const difference = { keyId, customerId: 'acme', decidedAtMs, windows };
     const used = async () =>
       (await store.counters.read({ keyId, limits, customerId: 'acme' })).counters.map(
         (counter) => counter.used,
       );
-    const { used: counts, nowMs } = await store.counters.settle({
-      keyId,
-      customerId: 'acme',
-      windows,
-      units: 40,
-    });
+    const { used: counts, nowMs } = await store.counters.settle({ ...difference, units: 40 });
     expect([counts[0], counts[2]]).toEqual([42, 42]);
     expect(nowMs).toBeLessThan(windows[0]?.resetAtMs ?? 0);
     const settled = await used();
     expect([settled[0], settled[2]]).toEqual([42, 42]);
     limited(await decide(limiter, { ...asked, cost: 1 }));
     await store.reach(windows[1]?.resetAtMs ?? 0);
-    const reduced = await store.counters.settle({ keyId, customerId: 'acme', windows, units: -41 });
+    const reduced = await store.counters.settle({ ...difference, units: -41 });
     expect(reduced.used).toEqual([1, undefined, 1]);
     expect(await used()).toEqual([1, 0, 1]);
     await store.counters.reset({ keyId, limits, customerId: null });
-    await store.counters.settle({ keyId, customerId: 'acme', windows, units: 5 });
+    await store.counters.settle({ ...difference, units: 5 });
     expect(await used()).toEqual([0, 0, 0]);
+  });
+
+  it('settles no cost in a window that opened after a reset, however soon', async () => {
+    const { store, limiter } = opened(name);
+    const keyId = newKeyId();
+    const limits = [quota(100, 'hour'), quota(100, 'month', { id: 'tenant', per: 'customer' })];
+    const customer = { keyId, limits, customerId: 'acme' };
+    const { nowMs: decidedAtMs, windows } = allowed(
+      await decide(limiter, subject(keyId, { ...customer, cost: 50 })),
+    );
+    await store.reach(decidedAtMs + 1);
+    await store.counters.reset(customer);
+    allowed(await decide(limiter, subject(keyId, customer)));
+    const settled = await store.counters.settle({ ...customer, decidedAtMs, windows, units: -50 });
+    expect(settled.used).toEqual([undefined, undefined]);
+    const { counters } = await store.counters.read(customer);
+    expect(counters.map(({ used }) => used)).toEqual([1, 1]);
   });
 
   it('settles no cost of a key that was deleted meanwhile, not even in a window that is still open', async () => {
     const keyId = newKeyId();
     const limits = [quota(100, 'hour'), quota(9, 'hour', { id: 'tenant', per: 'customer' })];
-    const windows = windowsOf(await decide(limiter, subject(keyId, { limits, cost: 2, customerId: 'acme' })));
+    const { nowMs: decidedAtMs, windows } = allowed(
+      await decide(limiter, subject(keyId, { limits, cost: 2, customerId: 'acme' })),
+    );
     const used = async () =>
       (await store.counters.read({ keyId, limits, customerId: 'acme' })).counters.map(
         (counter) => counter.used,
       );
     await store.versions.retire([{ keyId }]);
     const before = await used();
-    const settled = await store.counters.settle({ keyId, customerId: 'acme', windows, units: 40 });
-    expect(settled.used).toEqual([undefined, undefined]);
+    const difference = { keyId, customerId: 'acme', decidedAtMs, windows, units: 40 };
+    expect((await store.counters.settle(difference)).used).toEqual([undefined, undefined]);
     expect(await used()).toEqual(before);
   });
 

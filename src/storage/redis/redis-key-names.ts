@@ -24,6 +24,11 @@ export function grantedKeyName(keyId: string, windowName: string): string {
   return `tg:{${keyId}}:granted:${windowName}`;
 }
 
+/** When open windows of a key were last closed by a reset. It is kept until they would have ended. */
+export function closedKeyName(keyId: string): string {
+  return `tg:{${keyId}}:closed`;
+}
+
 /** Hash of the thresholds that an open window has passed. */
 export function passedKeyName(keyId: string, windowName: string): string {
   return `tg:{${keyId}}:passed:${windowName}`;

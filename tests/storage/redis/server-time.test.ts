@@ -27,11 +27,12 @@ function run(script: string, keys: readonly string[], args: readonly string[]): 
 describe('the time until cached rejections have ended', () => {
   it.each([
     ['retireKey-1', 'changes/retireKey-1', '1.0', ['5000']],
-    ['publishVersion-n', 'changes/publishVersion-n', '*', ['5000', '5000', '2.0', '2.0', '2.0']],
+    ['publishVersion-n', 'changes/publishVersion-n', '*', ['5000', '5000', '2.0', '2.0', '2.0', '2.0']],
     ['clearWindows-n', 'counters/clearWindows-n', '1.0', [CHANGES_CHANNEL, randomUUID()]],
   ])('is to the millisecond in the reply of %s', async (_name, script, version, args) => {
     const key = `tg:{${randomUUID()}}:version`;
-    const keys = script.endsWith('-n') ? [key, `${key}:customers`, `${key}:window`] : [key];
+    const others = ['customers', 'closed', 'window'].map((name) => `${key}:${name}`);
+    const keys = script.endsWith('-n') ? [key, ...others] : [key];
     const before = await nowMs();
     await redis.set(key, `${version} ${before + MINUTE_MS}`, 'PX', MINUTE_MS);
     const leftMs = await run(script, keys, args);

@@ -6,6 +6,7 @@ import { testRedisUrl } from '../../support/stores.ts';
 import { clockedScript } from './support/clocked-script.ts';
 
 const NOW_MS = Date.UTC(2100, 0, 31, 10, 20, 30, 456);
+const DECIDED = NOW_MS - 500;
 const SOON = NOW_MS + 1000;
 const LATER = NOW_MS + 5000;
 const MOST = 999_999_999_999_999;
@@ -13,7 +14,10 @@ const MOST_CUSTOMERS = 10_000;
 
 let redis: Redis;
 let names: Readonly<
-  Record<'version' | 'window' | 'granted' | 'shared' | 'sharedGranted' | 'index' | 'operation', string>
+  Record<
+    'version' | 'window' | 'granted' | 'shared' | 'sharedGranted' | 'index' | 'closed' | 'operation',
+    string
+  >
 >;
 beforeAll(() => {
   redis = new Redis(testRedisUrl());
@@ -27,6 +31,7 @@ beforeEach(() => {
     shared: `${key}:window:1:__other__`,
     sharedGranted: `${key}:granted:1:__other__`,
     index: `${key}:customers`,
+    closed: `${key}:closed`,
     operation: `${key}:operation:one`,
   };
 });
@@ -237,11 +242,8 @@ describe('a cost that is known after the response', () => {
   it('is settled in the windows that counted the request, and in no later ones', async () => {
     await redis.set(names.window, 5, 'PXAT', SOON);
     await redis.set(names.shared, 5, 'PXAT', LATER);
-    await settleCost(
-      NOW_MS,
-      [names.version, names.window, names.shared, names.granted],
-      [-2, SOON, SOON, SOON],
-    );
+    const keys = [names.version, names.closed, names.window, names.shared, names.granted];
+    expect(await settleCost(NOW_MS, keys, [-2, DECIDED, SOON, SOON, SOON])).toEqual([NOW_MS, 3, null, null]);
     expect([await held(names.window), await held(names.shared)]).toEqual([
       ['3', SOON],
       ['5', LATER],
@@ -250,18 +252,23 @@ describe('a cost that is known after the response', () => {
   });
 
   it.each([
-    ['is settled in a window that another server of a cluster ends a little later', 999, '7'],
-    ['is not settled in the next window of one second', 1000, '5'],
-  ])('%s', async (_, laterMs, expected) => {
+    ['is settled in a window that another server of a cluster ends a little later', { laterMs: 999 }, '7'],
+    ['is settled in it after an earlier reset', { laterMs: 999, closed: DECIDED - 1 }, '7'],
+    ['is not settled in the next window of one second', { laterMs: 1000 }, '5'],
+    ['is not settled in one that opened after a reset', { laterMs: 1, closed: DECIDED }, '5'],
+    ['is settled in one that a reset left open', { laterMs: 0, closed: DECIDED }, '7'],
+  ])('%s', async (_, { laterMs, closed }: { laterMs: number; closed?: number }, expected) => {
     await redis.set(names.window, 5, 'PXAT', SOON + laterMs);
-    await settleCost(NOW_MS, [names.version, names.window], [2, SOON]);
+    if (closed !== undefined) await redis.set(names.closed, closed);
+    await settleCost(NOW_MS, [names.version, names.closed, names.window], [2, DECIDED, SOON]);
     expect(await redis.get(names.window)).toBe(expected);
   });
 
   it.each(['-', `- ${LATER}`])('is not settled for a deleted key, whose version is %s', async (version) => {
     await redis.set(names.version, version);
     await redis.set(names.window, 5, 'PXAT', SOON);
-    expect(await settleCost(NOW_MS, [names.version, names.window], [2, SOON])).toEqual([NOW_MS, null]);
+    const keys = [names.version, names.closed, names.window];
+    expect(await settleCost(NOW_MS, keys, [2, DECIDED, SOON])).toEqual([NOW_MS, null]);
     expect(await redis.get(names.window)).toBe('5');
   });
 });
@@ -275,7 +282,7 @@ describe('windows that are closed', () => {
     await redis.set(names.version, `1.0 ${LATER}`);
     await redis.mset(names.window, 5, names.granted, 2, names.shared, 1);
     await redis.zadd(names.index, LATER, '1:acme', LATER, '1:other');
-    const keys = [names.version, names.index, names.window, names.granted];
+    const keys = [names.version, names.index, names.closed, names.window, names.granted];
     expect(await clearWindows(NOW_MS, keys, [channel, 'cleared', '1:acme'])).toBe(5000);
     expect(await redis.exists(names.window, names.granted)).toBe(0);
     expect(await redis.get(names.shared)).toBe('1');
@@ -291,10 +298,24 @@ describe('windows that are closed', () => {
   ])('wait for no rejections where the version is %s', async (version, leftMs) => {
     if (version !== undefined) await redis.set(names.version, version);
     await redis.zadd(names.index, LATER, '1:acme');
-    expect(await clearWindows(NOW_MS, [names.version, names.index, names.window], [names.version, 'x'])).toBe(
-      leftMs,
-    );
+    const keys = [names.version, names.index, names.closed, names.window];
+    expect(await clearWindows(NOW_MS, keys, [names.version, 'x'])).toBe(leftMs);
     expect(await redis.zcard(names.index)).toBe(1);
+  });
+
+  it('leave the instant until a second after all that were closed would have ended', async () => {
+    const clear = (...windows: readonly string[]) =>
+      clearWindows(NOW_MS, [names.version, names.index, names.closed, ...windows], [names.version, 'x']);
+    await redis.set(names.window, 5, 'PXAT', SOON);
+    await redis.set(names.shared, 5, 'PXAT', LATER);
+    await clear(names.window, names.shared, names.granted);
+    expect(await held(names.closed)).toEqual([String(NOW_MS), LATER + 1000]);
+    await redis.set(names.closed, DECIDED, 'KEEPTTL');
+    await clear(names.window);
+    expect(await held(names.closed)).toEqual([String(DECIDED), LATER + 1000]);
+    await redis.set(names.window, 5, 'PXAT', SOON);
+    await clear(names.window);
+    expect(await held(names.closed)).toEqual([String(NOW_MS), LATER + 1000]);
   });
 });
 

@@ -24,6 +24,7 @@ import type { RedisConnection } from '../redis-connection.ts';
 import { hadNoEffect, isElsewhere, redisUnavailable } from '../redis-failure.ts';
 import {
   CHANGES_CHANNEL,
+  closedKeyName,
   customersKeyName,
   grantedKeyName,
   operationKeyName,
@@ -122,13 +123,12 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
     await outliveRejections(repliesMs);
   }
 
-  async settle({ keyId, customerId, windows, units }: CostDifference): Promise<SettledWindows> {
+  async settle({ keyId, customerId, decidedAtMs, windows, units }: CostDifference): Promise<SettledWindows> {
     const names = windows.map(({ limit, isShared }) => windowNameOf(limit, customerId, isShared));
-    const keyNames = [versionKeyName(keyId), ...names.map((name) => windowKeyName(keyId, name))];
-    const ends = windows.map(({ resetAtMs }) => String(resetAtMs));
-    const reply = await this.#sendOnce(keyId, (redis) =>
-      this.#settleCost.runWithKeys(redis, keyNames, [String(units), ...ends]),
-    );
+    const windowKeyNames = names.map((name) => windowKeyName(keyId, name));
+    const keyNames = [versionKeyName(keyId), closedKeyName(keyId), ...windowKeyNames];
+    const args = [units, decidedAtMs, ...windows.map(({ resetAtMs }) => resetAtMs)].map(String);
+    const reply = await this.#sendOnce(keyId, (redis) => this.#settleCost.runWithKeys(redis, keyNames, args));
     if (!Array.isArray(reply) || reply.length !== 1 + windows.length)
       throw redisUnavailable(unexpectedReply());
     const used = reply.slice(1).map((count) => (typeof count === 'number' ? count : undefined));
@@ -206,7 +206,7 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   async #clear(keyId: string, names: readonly string[], members: readonly string[]): Promise<number> {
     if (names.length === 0) return 0;
     const removed = names.flatMap((name) => [windowKeyName(keyId, name), grantedKeyName(keyId, name)]);
-    const keyNames = [versionKeyName(keyId), customersKeyName(keyId), ...removed];
+    const keyNames = [versionKeyName(keyId), customersKeyName(keyId), closedKeyName(keyId), ...removed];
     const args = [CHANGES_CHANNEL, keyId, ...members];
     return Number(await this.#clearWindows.runWithKeys(this.#redis, keyNames, args));
   }
