@@ -40,10 +40,10 @@ export interface RejectionCacheOptions {
 /**
  * Repeats a rejection of the inner limiter without another call. The state of each window is cached for at most one second, no longer than
  * the window lasts, and only for the same version of the key. A request is rejected without a call if a cached window has no room for it,
- * and all its limits per key are cached, so that the rejection has all their windows. Windows of its customer may be missing: otherwise
- * made-up customers would cost a call each. A change to the key drops its entries. The cache is not used for a `fresh` copy, a degraded
- * rejection, or a key whose windows may get room back (`mayRelease`). A key over its limit thus costs few calls per second and replica, at
- * any request rate.
+ * and all its windows are cached, so that the rejection has them. Once `WINDOWS_PER_KEY` are cached, those of its customer may be missing:
+ * otherwise made-up customers would cost a call each. A change to the key drops its entries. The cache is not used for a `fresh` copy, a
+ * degraded rejection, or a key whose windows may get room back (`mayRelease`). A key over its limit thus costs few calls per second and
+ * replica, at any request rate.
  */
 export class RejectionCache implements RateLimiter {
   readonly #inner: RateLimiter;
@@ -114,7 +114,7 @@ export class RejectionCache implements RateLimiter {
       if (seen !== undefined) {
         first ??= seen;
         windows.push(forCost(seen.window, subject.cost));
-      } else if (limit.per === 'key') {
+      } else if (limit.per === 'key' || key.seen.length < WINDOWS_PER_KEY) {
         return undefined;
       }
     }

@@ -229,14 +229,33 @@ describe('local rejections', () => {
       expect(inner.asked).toBe(1);
     });
 
-    it('cost made-up customers of a key over its limit no call each', () => {
+    it('ask for the window of a customer that they do not know: it may end later', () => {
       const { inner, ask } = setUp();
-      inner.response = decision('limited', [HOURLY, 10], [TENANT, 5]);
+      inner.response = decision('limited', [HOURLY, 10], [TENANT, 1]);
       ask(request([HOURLY, TENANT], { customerId: 'acme' }));
-      expect(ask(request([HOURLY, TENANT], { customerId: 'made-up' }))).toEqual(
-        decision('limited', [HOURLY, 10]),
-      );
-      expect(inner.asked).toBe(1);
+      inner.response = decision('limited', [HOURLY, 10], [TENANT, 5]);
+      const other = request([HOURLY, TENANT], { customerId: 'other' });
+      expect(ask(other)).toEqual(inner.response);
+      expect(ask(other)).toEqual(inner.response);
+      expect(inner.asked).toBe(2);
+    });
+
+    it('cost made-up customers few calls, and lack the windows of most', () => {
+      const { clock, inner, ask } = setUp();
+      inner.response = decision('limited', [HOURLY, 10], [TENANT, 5]);
+      const askForMany = () => {
+        for (let customer = 0; customer < 1000; customer += 1)
+          ask(request([HOURLY, TENANT], { customerId: `made-up ${customer}` }));
+      };
+      askForMany();
+      // One place is that of the key's window.
+      expect(inner.asked).toBe(15);
+      const repeated = (customerId: string) => ask(request([HOURLY, TENANT], { customerId }));
+      expect(repeated('made-up 0')).toEqual(inner.response);
+      expect(repeated('made-up 15')).toEqual(decision('limited', [HOURLY, 10]));
+      clock.advance(1000);
+      askForMany();
+      expect(inner.asked).toBe(30);
     });
 
     it('say what is left after requests that were allowed meanwhile', () => {

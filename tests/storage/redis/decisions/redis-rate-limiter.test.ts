@@ -250,6 +250,23 @@ describe('the rate limiter in Redis', () => {
       expect(await ask()).toBe('stale');
     });
 
+    it('repeats no rejection of one customer to another', async () => {
+      const keyId = newKeyId();
+      const limits = [one, quota(1, 'day', { id: 'tenant', per: 'customer' })];
+      const cached = new RejectionCache(replica.limiter, { clock: systemClock, changes: deaf });
+      const ask = (customerId: string, fresh = false) =>
+        decide(cached, subject(keyId, { fresh, limits, customerId }));
+      expect((await ask('acme', true)).kind).toBe('allowed');
+      const isExceeded = async (customerId: string) => {
+        const decision = await ask(customerId);
+        return decision.kind === 'limited' && decision.windows.map((window) => window.isExceeded);
+      };
+      expect(await isExceeded('other')).toEqual([true, false]);
+      expect(await isExceeded('acme')).toEqual([true, true]);
+      expect(await isExceeded('acme')).toEqual([true, true]);
+      expect(await isExceeded('other')).toEqual([true, false]);
+    });
+
     it('still compares the version of a key that was limited', async () => {
       const { keyId } = await rejected();
       const asked = { fresh: false, quota: quota(2, 'hour') };
