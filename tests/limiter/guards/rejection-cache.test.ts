@@ -274,6 +274,21 @@ describe('local rejections', () => {
       expect(inner.asked).toBe(3);
     });
 
+    it('keep the window of a customer when a request of another one is allowed', () => {
+      const { clock, inner, ask } = setUp();
+      clock.advance(100);
+      inner.response = decision('limited', [HOURLY, 7], [TENANT, 5]);
+      ask(request([HOURLY, TENANT], { customerId: 'acme' }));
+      inner.response = decision('allowed', [HOURLY, 8], [TENANT, 1]);
+      ask(request([HOURLY, TENANT], { customerId: 'other' }));
+      clock.advance(50);
+      expect(ask(request([HOURLY, TENANT], { customerId: 'acme' }))).toEqual({
+        ...decision('limited', [HOURLY, 8], [TENANT, 5]),
+        nowMs: STORE_NOW + 50,
+      });
+      expect(inner.asked).toBe(2);
+    });
+
     it('are not repeated to a request that costs nothing, even in a window that is beyond its limit', () => {
       const { inner, ask } = setUp();
       inner.response = decision('limited', [HOURLY, 12]);
