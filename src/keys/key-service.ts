@@ -151,7 +151,7 @@ export class KeyService {
     );
   }
 
-  /** From now on the plan applies to the key. Throws `KeyNotFound` or `PlanNotFound`. */
+  /** From now on the plan applies to the key. Throws `KeyNotFound`, `PlanNotFound` or `VersionMismatch`. */
   async bind(keyId: string, planId: string, change: ChangeContext): Promise<KeySnapshot> {
     const { repository, versions } = this.#options;
     await this.requireKey(keyId, change.onlyTags);

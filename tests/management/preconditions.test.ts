@@ -111,6 +111,21 @@ it.each([
   await rotate(await etagOf(path)).expect(200);
 });
 
+it('applies a plan to a key only in the state that If-Match requires', async () => {
+  const { path, etag } = await keyResource();
+  const { rateLimitId } = await management.createPlan();
+  const body = { consumerApiKeyId: path.split('/').at(-1), rateLimitId };
+  const apply = (condition: string) =>
+    management.send('post', '/api-keys/apply-rate-limit', body).set('If-Match', condition);
+  const appliedPlan = async () => (await management.send('get', path).expect(200)).body.rateLimitId;
+  await management.send('patch', path, { name: 'another' }).expect(200);
+  expect((await apply(etag).expect(412)).body.code).toBe('version_mismatch');
+  expect(await appliedPlan()).toBeNull();
+  await apply(await etagOf(path)).expect(200);
+  expect(await appliedPlan()).toBe(rateLimitId);
+  await apply('*').expect(200);
+});
+
 it.each([
   ['key', '/consumer-api-key', { name: 'n' }],
   ['plan', '/rate-limit', { rateLimitId: 'shown', description: 'd', limit: 1, period: 'day' }],

@@ -28,6 +28,7 @@ export const applyRateLimit: Endpoint<BindPlanBody> = {
   scope: 'keys:write',
   body: BIND_PLAN_BODY,
   status: 200,
+  conditional: true,
   headers: ['Tollgate-Applies-Within'],
   response: objectOf({
     consumerApiKeyId: TEXT,
