@@ -10,13 +10,17 @@ export interface WebhookEdit {
   readonly edit: (present: StoredWebhook) => StoredWebhook;
 }
 
-/** Selects the deliveries of a page, newest first. */
-export interface DeliveryPage {
+/** Selects deliveries of a webhook. */
+export interface DeliveryFilter {
   /** Only deliveries of these types. */
   readonly types: readonly string[];
   /** Only deliveries whose events all have these tags. */
   readonly onlyTags: readonly string[];
   readonly status?: Delivery['status'];
+}
+
+/** Selects the deliveries of a page, newest first. */
+export interface DeliveryPage extends DeliveryFilter {
   readonly limit: number;
   /** Of all bodies on the page. */
   readonly maxBytes: number;
@@ -51,6 +55,7 @@ export interface WebhookRepository {
   delete(webhookId: string, change: ChangeContext): Promise<boolean>;
   /** A page of deliveries; it is shorter where their bodies are long, but has at least one if there is one. */
   deliveries(webhookId: string, page: DeliveryPage): Promise<DeliveryList>;
+  countDeliveries(webhookId: string, filter: DeliveryFilter): Promise<number>;
   findDelivery(webhookId: string, deliveryId: string): Promise<Delivery | undefined>;
   /** Stores a delivery that an administrator asked for, due before all others of its webhook. */
   addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<void>;

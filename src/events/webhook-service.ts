@@ -18,7 +18,7 @@ import { TEST_TYPE } from './event-types.ts';
 import { cloudEventText } from './outbox-event.ts';
 import { sealHeaders, sealSecret, type WebhookHeaders, type WebhookSeal } from './sealed-webhook.ts';
 import { isWebhookId, type StoredWebhook, type Webhook } from './webhook.ts';
-import type { WebhookEdit, WebhookRepository } from './webhook-repository.ts';
+import type { DeliveryFilter, WebhookEdit, WebhookRepository } from './webhook-repository.ts';
 
 /** What `WebhookService` is built from. */
 export interface WebhookServiceOptions {
@@ -240,13 +240,21 @@ export class WebhookService {
   ): Promise<{ readonly deliveries: readonly Delivery[]; readonly nextAfterId: string | undefined }> {
     await this.get(webhookId, principal);
     const { deliveries, hasMore } = await this.#options.repository.deliveries(webhookId, {
-      types: typesHeardBy(principal),
-      onlyTags: principal.onlyTags,
+      ...deliveriesReadBy(principal, status),
       ...{ limit, maxBytes: PAGE_BYTES },
-      ...(status !== undefined && { status }),
       ...(afterId !== undefined && { beforeId: afterId }),
     });
     return { deliveries, nextAfterId: hasMore ? deliveries.at(-1)?.id : undefined };
+  }
+
+  /** How many of them there are. Throws `WebhookNotFound`. */
+  async countDeliveries(
+    webhookId: string,
+    status: DeliveryStatus | undefined,
+    principal: Principal,
+  ): Promise<number> {
+    await this.get(webhookId, principal);
+    return this.#options.repository.countDeliveries(webhookId, deliveriesReadBy(principal, status));
   }
 
   /** Sends a delivery again, under its id. Throws `WebhookNotFound`, `DeliveryNotFound` or `MissingScope`. */
@@ -279,6 +287,11 @@ export class WebhookService {
     if (webhook === undefined) throw new WebhookNotFound();
     return webhook;
   }
+}
+
+function deliveriesReadBy(principal: Principal, status: DeliveryStatus | undefined): DeliveryFilter {
+  const { onlyTags } = principal;
+  return { types: typesHeardBy(principal), onlyTags, ...(status !== undefined && { status }) };
 }
 
 /** Throws `InvalidBody` for unknown types, and `MissingScope` if the principal may not hear all of them. */

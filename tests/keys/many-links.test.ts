@@ -20,7 +20,7 @@ it.each([
   };
   const service = new HandoverService({
     repository: {
-      ...{ findByDigest, insert: unused, list: unused, revoke: unused },
+      ...{ findByDigest, insert: unused, list: unused, count: unused, revoke: unused },
       ...{ use: unused, prune: unused },
     },
     vault: new SecretVault([Buffer.alloc(32, 7)], systemRandom),

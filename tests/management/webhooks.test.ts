@@ -242,6 +242,10 @@ describe('a webhook', () => {
     expect(deliveries).toMatchObject([
       { deliveryId: body.deliveryId, eventType: 'tollgate.webhook.test', status: 'pending', attempts: [] },
     ]);
+    const counted = async (status: string) =>
+      (await management.send('get', `${at(made)}/deliveries?count=true&status=${status}`).expect(200)).body;
+    expect(await counted('pending')).toEqual({ deliveries, total: 1 });
+    expect(await counted('failed')).toEqual({ deliveries: [], total: 0 });
     await management.send('patch', at(made), { enabled: false }).expect(200);
     expect((await management.send('post', `${at(made)}/test`).expect(409)).body.code).toBe(
       'webhook_disabled',
@@ -301,8 +305,8 @@ describe('a token', () => {
     );
     await management.send('patch', at(made), { events: ['tollgate.key.*'] }).expect(200);
     const secret = await tokenWith(['keys:read']);
-    const { body } = await management.sendAs(secret, 'get', `${at(made)}/deliveries`).expect(200);
-    expect(body.deliveries).toEqual([]);
+    const { body } = await management.sendAs(secret, 'get', `${at(made)}/deliveries?count=true`).expect(200);
+    expect(body).toEqual({ deliveries: [], total: 0 });
     const resend = `${at(made)}/deliveries/${id}/resend`;
     expect((await management.sendAs(secret, 'post', resend).expect(404)).body.code).toBe(
       'delivery_not_found',
@@ -310,6 +314,18 @@ describe('a token', () => {
     expect((await management.send('get', `${at(made)}/deliveries`).expect(200)).body.deliveries).toHaveLength(
       1,
     );
+  });
+
+  it('limited to tags reads no delivery from before the webhook was limited to them', async () => {
+    const made = await create();
+    await management.send('post', `${at(made)}/test`).expect(200);
+    await management.send('patch', at(made), { onlyTags: ['us'] }).expect(200);
+    await management.send('post', `${at(made)}/test`).expect(200);
+    const secret = await tokenWith(['keys:read'], { onlyTags: ['us'] });
+    const { body } = await management.sendAs(secret, 'get', `${at(made)}/deliveries?count=true`).expect(200);
+    expect(body).toEqual({ deliveries: [expect.anything()], total: 1 });
+    const all = await management.send('get', `${at(made)}/deliveries?count=true`).expect(200);
+    expect(all.body.total).toBe(2);
   });
 
   it('limited to tags makes, sees and changes only webhooks with at least these tags', async () => {

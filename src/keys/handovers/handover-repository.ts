@@ -35,6 +35,7 @@ export interface HandoverRepository {
     change: ChangeContext,
   ): Promise<'made' | 'key_not_found' | 'secret_not_available'>;
   list(keyId: string, page: HandoverPage): Promise<readonly FoundHandover[]>;
+  count(keyId: string): Promise<number>;
   findByDigest(tokenDigest: Buffer, nowMs: number): Promise<FoundHandover | undefined>;
   /** Revokes a link that is not used, and deletes what it keeps. Resolves with the link after that; undefined if there is none. */
   revoke(keyId: string, handoverId: string, change: ChangeContext): Promise<Handover | undefined>;

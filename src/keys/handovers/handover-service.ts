@@ -93,6 +93,10 @@ export class HandoverService {
     return this.#options.repository.list(keyId, { ...page, nowMs: this.#options.clock.nowMs() });
   }
 
+  count(keyId: string): Promise<number> {
+    return this.#options.repository.count(keyId);
+  }
+
   /** Throws `HandoverNotFound`, or `HandoverGone` for a link that is used already. */
   async revoke(keyId: string, handoverId: string, change: ChangeContext): Promise<void> {
     const revoked = isHandoverId(handoverId)

@@ -6,8 +6,8 @@ import type { HandoverRequest } from '../../keys/handovers/handover-service.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
-import { PAGE_QUERY, readPage } from '../page-query.ts';
-import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
+import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { HANDOVER_FIELDS, MADE_HANDOVER, presentMadeHandover } from './handover-fields.ts';
 
 const PATH = '/consumer-api-key/{consumerApiKeyId}/handover';
@@ -45,7 +45,7 @@ export const listHandovers: Endpoint = {
   operationId: 'listHandovers',
   summary: 'List the hand-over links of a consumer API key, newest first',
   scope: 'keys:read',
-  query: PAGE_QUERY,
+  query: COUNTED_PAGE_QUERY,
   status: 200,
   response: {
     type: 'object',
@@ -66,6 +66,7 @@ export const listHandovers: Endpoint = {
         ),
       ),
       nextCursor: { type: 'string', description: 'Present only when there are more links.' },
+      total: { ...COUNT, description: 'With count=true: the links on all pages.' },
     },
   },
   errors: ['key_not_found', 'invalid_cursor'],
@@ -73,13 +74,17 @@ export const listHandovers: Endpoint = {
     const { limit, cursor } = readPage(query);
     await keys.requireKey(id, principal.onlyTags);
     const before = cursor === undefined ? {} : { beforeId: handoverIdOf(cursor, id) };
-    // One more than requested shows whether there is a next page.
-    const found = await handovers.list(id, { limit: limit + 1, ...before });
+    const [found, total] = await Promise.all([
+      // One more than requested shows whether there is a next page.
+      handovers.list(id, { limit: limit + 1, ...before }),
+      isCounted(query) ? handovers.count(id) : undefined,
+    ]);
     const page = found.slice(0, limit);
     const last = page.at(-1)?.handover.id;
     return {
       handovers: page.map(presentHandover),
       ...(found.length > limit && last !== undefined && { nextCursor: writeCursor([last], { id }) }),
+      ...(total !== undefined && { total }),
     };
   },
 };

@@ -3,9 +3,9 @@ import { DELIVERY_STATUSES, isDeliveryId } from '../../events/delivery/delivery.
 import type { FieldSchema } from '../../http/body-schema.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
-import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
-import { listOf, objectOf, TEXT } from '../response-schemas.ts';
+import { COUNT, listOf, objectOf, TEXT } from '../response-schemas.ts';
 import { DELIVERY_ITEM, presentDelivery } from './webhook-fields.ts';
 
 /** Deliveries on a page: their bodies are large. */
@@ -17,7 +17,7 @@ const DELIVERY_QUERY = {
     type: 'string',
     enum: DELIVERY_STATUSES,
   },
-  ...PAGE_QUERY,
+  ...COUNTED_PAGE_QUERY,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
 const { readWord } = queryParameters(DELIVERY_QUERY);
@@ -37,6 +37,7 @@ export const listDeliveries: Endpoint = {
     properties: {
       deliveries: listOf(DELIVERY_ITEM),
       nextCursor: { type: 'string', description: 'Present only when there are more deliveries.' },
+      total: { ...COUNT, description: 'With count=true: the deliveries on all pages.' },
     },
   },
   errors: ['webhook_not_found', 'invalid_cursor'],
@@ -49,10 +50,14 @@ export const listDeliveries: Endpoint = {
       status,
       afterId: cursor === undefined ? undefined : deliveryIdOf(cursor, filter),
     };
-    const { deliveries, nextAfterId } = await webhooks.deliveries(id, page, principal);
+    const [{ deliveries, nextAfterId }, total] = await Promise.all([
+      webhooks.deliveries(id, page, principal),
+      isCounted(query) ? webhooks.countDeliveries(id, status, principal) : undefined,
+    ]);
     return {
       deliveries: deliveries.map(presentDelivery),
       ...(nextAfterId !== undefined && { nextCursor: writeCursor([nextAfterId], filter) }),
+      ...(total !== undefined && { total }),
     };
   },
 };

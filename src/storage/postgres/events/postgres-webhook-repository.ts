@@ -6,6 +6,7 @@ import { DELIVERY_STATUSES, type Delivery, type NewDelivery } from '../../../eve
 import type { SealedWebhooks } from '../../../events/rotate-sealed-webhooks.ts';
 import { auditedWebhook, type StoredWebhook, type Webhook, webhookTarget } from '../../../events/webhook.ts';
 import type {
+  DeliveryFilter,
   DeliveryList,
   DeliveryPage,
   WebhookEdit,
@@ -139,6 +140,19 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
     const rows = this.#db.selectFrom('webhook_deliveries').selectAll().where('id', 'in', ids);
     const deliveries = (await rows.orderBy('id', 'desc').execute()).map(deliveryOfRow);
     return { deliveries, hasMore: ids.length < found.length };
+  }
+
+  async countDeliveries(webhookId: string, { types, status, onlyTags }: DeliveryFilter): Promise<number> {
+    let found = this.#db
+      .selectFrom('webhook_deliveries')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where('webhook_id', '=', webhookId)
+      .where('event_type', 'in', types);
+    if (status !== undefined) found = found.where('status', '=', status);
+    // Without tags the index of the list has all that the count reads.
+    if (onlyTags.length > 0) found = found.where(sql<boolean>`tags @> ${onlyTags}::text[]`);
+    const { total } = await found.executeTakeFirstOrThrow();
+    return total;
   }
 
   async findDelivery(webhookId: string, deliveryId: string): Promise<Delivery | undefined> {

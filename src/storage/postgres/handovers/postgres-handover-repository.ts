@@ -66,6 +66,15 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
     return rows.map((row) => foundOf(row, nowMs));
   }
 
+  async count(keyId: string): Promise<number> {
+    const { total } = await this.#db
+      .selectFrom('handovers')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where('key_id', '=', keyId)
+      .executeTakeFirstOrThrow();
+    return total;
+  }
+
   async findByDigest(tokenDigest: Buffer, nowMs: number): Promise<FoundHandover | undefined> {
     const row = await selectFound(this.#db).where('token_digest', '=', tokenDigest).executeTakeFirst();
     return row && foundOf(row, nowMs);
