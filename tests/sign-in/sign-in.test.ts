@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
 import { SCOPES } from '../../src/permissions/scopes.ts';
 import { startSignIn, type TestSignIn } from './start-sign-in.ts';
 import { CLIENT_SECRET, TestBrowser } from './test-provider.ts';
@@ -172,6 +173,25 @@ describe('Sign-in with an identity provider', () => {
     ]);
     const verified = await bodyOf(gateway.call(browser, '/tollgate/audit-log/verify'));
     expect(verified.valid).toBe(true);
+  });
+
+  it('writes the actor of the audit log into the event of a change', async () => {
+    const { management } = gateway;
+    const webhook = { url: 'https://8.8.8.8/', events: ['tollgate.key.*'] };
+    await management.send('post', '/tollgate/webhook/create', webhook).expect(201);
+    const created = await gateway.call(await gateway.signIn(), '/consumer-api-key/create', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ name: 'made by Alice' }),
+    });
+    const { id } = await bodyOf(created);
+    const { rows } = await sql<{ data: string }>`SELECT data FROM events WHERE subject = ${id}`.execute(
+      management.records.db,
+    );
+    const [event] = rows.map(({ data }) => JSON.parse(data));
+    const { body } = await management.send('get', `/tollgate/audit-log?targetId=${id}`).expect(200);
+    expect(body.entries).toEqual([expect.objectContaining({ auditId: event.auditId, actor: event.actor })]);
+    expect(event.actor).toMatchObject({ subject: 'alice', email: 'alice@example.com' });
   });
 
   it('shows and logs a person on one line, in the direction of the text, whatever the provider calls them', async () => {

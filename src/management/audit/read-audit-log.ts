@@ -1,5 +1,5 @@
 import type { ParsedUrlQuery } from 'node:querystring';
-import { AUDIT_ACTIONS, type AuditEntry, auditIdOf } from '../../audit/audit-entry.ts';
+import { AUDIT_ACTIONS, type AuditEntry, auditIdOf, presentActor } from '../../audit/audit-entry.ts';
 import { type AuditFilter, type AuditLog, CHAIN_PROBLEMS, EXPECTATIONS } from '../../audit/audit-log.ts';
 import { TollgateError } from '../../errors.ts';
 import { type CsvValue, csvFile, csvRows } from '../../platform/text/csv.ts';
@@ -193,13 +193,14 @@ async function* auditFile(
 }
 
 function presentRow(entry: AuditEntry): readonly CsvValue[] {
-  const { actor, target } = entry;
+  const { target } = entry;
+  const actor = presentActor(entry.actor);
   return [
     auditIdOf(entry.sequence),
     isoSeconds(entry.atMs),
     entry.action,
     actor.type,
-    adminTokenIdOf(entry),
+    actor.adminTokenId,
     actor.name,
     target.type,
     target.id,
@@ -209,7 +210,7 @@ function presentRow(entry: AuditEntry): readonly CsvValue[] {
     entry.requestId,
     entry.address,
     entry.outcome,
-    subjectOf(entry),
+    actor.subject ?? null,
     actor.email ?? null,
   ];
 }
@@ -221,7 +222,7 @@ function presentEntry(entry: AuditEntry): object {
     auditId: auditIdOf(sequence),
     at: isoSeconds(atMs),
     action,
-    actor: presentActor(entry),
+    actor: presentActor(entry.actor),
     target: { type: target.type, id: target.id, name: target.name },
     changes: JSON.parse(changesText),
     reason,
@@ -230,24 +231,6 @@ function presentEntry(entry: AuditEntry): object {
     outcome,
     jobId,
   };
-}
-
-function presentActor(entry: AuditEntry): object {
-  const { type, name, email } = entry.actor;
-  const subject = subjectOf(entry);
-  return {
-    ...{ type, adminTokenId: adminTokenIdOf(entry), name },
-    ...(subject !== null && { subject }),
-    ...(email !== undefined && { email }),
-  };
-}
-
-function subjectOf({ actor }: AuditEntry): string | null {
-  return actor.type === 'person' || actor.type === 'program' ? actor.id : null;
-}
-
-function adminTokenIdOf({ actor }: AuditEntry): string | null {
-  return actor.type === 'token' ? actor.id : null;
 }
 
 /** Throws for the parameters of a page: a file with one page would be taken for the whole log. */
