@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DOCUMENTED_ENDPOINTS } from '../../src/management/endpoints.ts';
+import { openApiDocument } from '../../src/management/openapi/document.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
+
+const document = JSON.parse(JSON.stringify(openApiDocument(DOCUMENTED_ENDPOINTS)));
 
 let management: TestManagement;
 beforeAll(async () => {
@@ -123,12 +127,39 @@ describe('the audit log', () => {
     const lines = text.trim().split('\r\n');
     expect(lines).toHaveLength(entries.length + 1);
     expect(lines[0]).toBe(
-      'auditId,at,action,actorType,adminTokenId,actorName,targetType,targetId,targetName,changes,reason,requestId,address,outcome,actorSubject,actorEmail',
+      'auditId,at,action,actorType,adminTokenId,actorName,targetType,targetId,targetName,changes,reason,requestId,address,outcome,actorSubject,actorEmail,jobId',
     );
     expect(lines[1]).toContain(`,'=1+1,`);
     const filtered = await management.send('get', '/tollgate/audit-log?format=csv&action=token.create');
     expect(filtered.text.split('\r\n')[1]).toContain(',token.create,root,');
     await management.send('get', '/tollgate/audit-log?format=csv&limit=5').expect(400);
+  });
+
+  it('has in a CSV file a column for each field of an entry', async () => {
+    const { AuditEntry, AuditActor, AuditTarget } = document.components.schemas;
+    const { actor, target, ...fields } = AuditEntry.properties;
+    const columnsOf = (part: string, { properties }: { readonly properties: object }) =>
+      Object.keys(properties).map((name) =>
+        name === 'adminTokenId' ? name : `${part}${name.charAt(0).toUpperCase()}${name.slice(1)}`,
+      );
+    const columns = [
+      ...Object.keys(fields),
+      ...columnsOf('actor', AuditActor),
+      ...columnsOf('target', AuditTarget),
+    ];
+    const { text } = await management.send('get', '/tollgate/audit-log?format=csv').expect(200);
+    expect(text.split('\r\n')[0]?.split(',').toSorted()).toEqual(columns.toSorted());
+  });
+
+  it('ties in a CSV file an entry to its job', async () => {
+    const { id } = await management.createKey();
+    const bulk = { ids: [id], action: 'disable' };
+    const { jobId } = (await management.send('post', '/api-keys/bulk', bulk).expect(201)).body;
+    const { text } = await management
+      .send('get', `/tollgate/audit-log?format=csv&jobId=${jobId}`)
+      .expect(200);
+    const [, row] = text.split('\r\n');
+    expect(row).toMatch(new RegExp(`,job\\.create,.*,${jobId}$`));
   });
 
   it.each([

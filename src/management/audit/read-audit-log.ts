@@ -176,6 +176,7 @@ const COLUMNS = [
   'outcome',
   'actorSubject',
   'actorEmail',
+  'jobId',
 ] as const;
 
 /** All entries, page by page, so that a long log is never in memory as a whole. */
@@ -212,6 +213,7 @@ function presentRow(entry: AuditEntry): readonly CsvValue[] {
     entry.outcome,
     actor.subject ?? null,
     actor.email ?? null,
+    entry.jobId,
   ];
 }
 
