@@ -9,17 +9,17 @@ import { digestOf, writtenKey, writtenPlan, writtenWebhook } from './written-sta
 /** The changes to the records that a difference requires, without new keys and webhooks. */
 export function changesOfDifference(
   { plans, keys, webhooks, notedPlans, notedKeys, notedWebhooks }: Difference,
-  managedBy: string,
+  owner: string,
   { atMs }: ChangeContext,
 ): Omit<StateChanges, 'newKeys' | 'newWebhooks' | 'appliedDigest'> {
-  const made = { createdAtMs: atMs, updatedAtMs: atMs, version: 1, managedBy };
+  const made = { createdAtMs: atMs, updatedAtMs: atMs, version: 1, managedBy: owner };
   return {
     newPlans: plans.flatMap(({ action, wanted }) =>
       action !== 'create' || wanted === undefined
         ? []
         : [{ plan: { ...wanted, ...made }, managedDigest: digestOf(writtenPlan(wanted)) }],
     ),
-    changedPlans: plans.flatMap(({ before, wanted }) =>
+    changedPlans: plans.flatMap(({ before, wanted, managedBy }) =>
       before === undefined || wanted === undefined
         ? []
         : [
@@ -33,7 +33,7 @@ export function changesOfDifference(
     deletedPlans: plans.flatMap(({ action, before }) =>
       action === 'delete' && before !== undefined ? [before.plan] : [],
     ),
-    changedKeys: keys.flatMap(({ before, wanted }) =>
+    changedKeys: keys.flatMap(({ before, wanted, managedBy }) =>
       before === undefined || wanted === undefined
         ? []
         : [
@@ -47,7 +47,7 @@ export function changesOfDifference(
     deletedKeys: keys.flatMap(({ action, before }) =>
       action === 'delete' && before !== undefined ? [before.key] : [],
     ),
-    changedWebhooks: webhooks.flatMap(({ before, wanted }) =>
+    changedWebhooks: webhooks.flatMap(({ before, wanted, managedBy }) =>
       before === undefined || wanted === undefined
         ? []
         : [
@@ -67,12 +67,12 @@ export function changesOfDifference(
   };
 }
 
-function keyAfter(before: ConsumerKey, wanted: DesiredKey, managedBy: string): ConsumerKey {
+function keyAfter(before: ConsumerKey, wanted: DesiredKey, managedBy: string | null): ConsumerKey {
   const { secretDigest: _, ...fields } = wanted;
   return { ...before, ...fields, managedBy };
 }
 
-function webhookAfter(before: Webhook, wanted: DesiredWebhook, managedBy: string): Webhook {
+function webhookAfter(before: Webhook, wanted: DesiredWebhook, managedBy: string | null): Webhook {
   const isEnabledAgain = wanted.enabled && !before.enabled;
   return {
     ...before,

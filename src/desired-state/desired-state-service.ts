@@ -58,7 +58,7 @@ interface StateUnit extends UnitOfWork {
 /** The owner of a configuration, and whether applying it deletes what it does not contain. */
 export interface ConfigurationTerms {
   readonly owner: string;
-  /** Whether records of the owner that are not in the configuration are deleted. */
+  /** Whether records of the owner that are not in the configuration are deleted, or released if they can't be. */
   readonly prune: boolean;
   /** Throws if the principal may not make these changes to webhooks; undefined: it may make all. */
   readonly requireAllowed?: (steps: readonly WebhookStep[]) => void;

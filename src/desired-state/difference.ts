@@ -1,5 +1,5 @@
 import { changedFields, type FieldChanges } from '../audit/audit-entry.ts';
-import { type ConfigurationConflict, type FieldFault, PlanIsDefault, requireNoFaults } from '../errors.ts';
+import { type ConfigurationConflict, type FieldFault, requireNoFaults } from '../errors.ts';
 import { SHIPPED_PLAN_ID } from '../plans/plan-id.ts';
 import type { NewPlan } from '../plans/plan-service.ts';
 import type { DesiredKey, DesiredState, DesiredWebhook } from './desired-state.ts';
@@ -31,6 +31,8 @@ interface Step<Present, Wanted> {
   readonly before: Present | undefined;
   /** Undefined if it is to be deleted. */
   readonly wanted: Wanted | undefined;
+  /** Whose it is afterwards; null: no owner's, or it is to be deleted. */
+  readonly managedBy: string | null;
   /** The fields as a configuration writes them, and `managedBy`. */
   readonly fields: FieldChanges;
   readonly conflict: ConflictReason | undefined;
@@ -58,15 +60,15 @@ export interface Difference {
 /** How a configuration is compared with the records. */
 export interface DifferenceOptions {
   readonly owner: string;
-  /** Whether records of the owner that are not in the configuration are deleted. */
+  /** Whether records of the owner that are not in the configuration are deleted, or released if they can't be. */
   readonly prune: boolean;
   /** Null if keys without a plan are unlimited. */
   readonly defaultPlanId: string | null;
 }
 
 /**
- * Compares a configuration with the present records. Throws `InvalidBody` for keys whose plan does not exist or would be deleted, and
- * `PlanIsDefault` if the default plan would be deleted.
+ * Compares a configuration with the present records. Throws `InvalidBody` for keys whose plan does not exist or would be
+ * deleted.
  */
 export function differenceBetween(
   desired: DesiredState,
@@ -131,10 +133,15 @@ function planComparisons(
     });
   });
   const gone = prune ? [...byId.values()].filter(({ plan }) => plan.managedBy === owner) : [];
-  for (const { plan } of gone) {
-    if (plan.id === defaultPlanId || plan.id === SHIPPED_PLAN_ID) throw new PlanIsDefault();
-  }
-  return [...wanted, ...gone.map((one) => deletion<PresentPlan, NewPlan>(one.plan.id, stateOfPlan(one)))];
+  return [
+    ...wanted,
+    ...gone.map((one) => {
+      const { id } = one.plan;
+      return id === defaultPlanId || id === SHIPPED_PLAN_ID
+        ? release(one)
+        : deletion<PresentPlan, NewPlan>(id, stateOfPlan(one));
+    }),
+  ];
 }
 
 function keyComparisons(
@@ -233,13 +240,13 @@ function compare<Present, Wanted>(
   const after = { ...written, managedBy: owner };
   if (before === undefined) {
     const step = { action: 'create', id, before: undefined, wanted, conflict: undefined } as const;
-    return { step: { ...step, fields: changedFields(null, after) }, noted: undefined };
+    return { step: { ...step, managedBy: owner, fields: changedFields(null, after) }, noted: undefined };
   }
   const fields = changedFields({ ...before.written, managedBy: before.managedBy }, after);
   if (Object.keys(fields).length > 0 || isAmbiguous) {
     const conflict = isAmbiguous ? 'ambiguous' : conflictWith(before, owner);
     return {
-      step: { action: 'update', id, before: before.present, wanted, fields, conflict },
+      step: { action: 'update', id, before: before.present, wanted, managedBy: owner, fields, conflict },
       noted: undefined,
     };
   }
@@ -253,9 +260,17 @@ function deletion<Present, Wanted>(id: string, before: State<Present>): Comparis
   const fields = changedFields({ ...written, managedBy }, null);
   const conflict = isChanged(before) ? 'changed_elsewhere' : undefined;
   return {
-    step: { action: 'delete', id, before: present, wanted: undefined, fields, conflict },
+    step: { action: 'delete', id, before: present, wanted: undefined, managedBy: null, fields, conflict },
     noted: undefined,
   };
+}
+
+/** For a plan that can't be deleted: it keeps its limits, also those that were changed elsewhere, and loses its owner. */
+function release(before: PresentPlan): Comparison<PlanStep> {
+  const { plan } = before;
+  const fields = changedFields({ managedBy: plan.managedBy }, { managedBy: null });
+  const step = { action: 'update', id: plan.id, before, wanted: plan, managedBy: null, fields } as const;
+  return { step: { ...step, conflict: undefined }, noted: undefined };
 }
 
 function conflictWith<Present>(before: State<Present>, owner: string): ConflictReason | undefined {

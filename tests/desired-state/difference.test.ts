@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import { differenceBetween } from '../../src/desired-state/difference.ts';
-import { PlanIsDefault } from '../../src/errors.ts';
 import { SHIPPED_PLAN_ID } from '../../src/plans/plan-id.ts';
 import { samplePlan } from '../support/sample-records.ts';
 
@@ -17,8 +16,18 @@ describe('a configuration that leaves out a plan of its owner', () => {
 
   it('deletes it, but neither the default plan nor the one that came with the gateway', () => {
     expect(differenceWithout('gold', 'silver').plans).toMatchObject([{ action: 'delete', id: 'gold' }]);
-    expect(() => differenceWithout('gold', 'gold')).toThrow(PlanIsDefault);
-    expect(() => differenceWithout(SHIPPED_PLAN_ID, null)).toThrow(PlanIsDefault);
+    for (const [planId, defaultPlanId] of [
+      ['gold', 'gold'],
+      [SHIPPED_PLAN_ID, null],
+    ] as const)
+      expect(differenceWithout(planId, defaultPlanId).plans).toMatchObject([
+        {
+          action: 'update',
+          id: planId,
+          fields: { managedBy: { from: OWNER, to: null } },
+          conflict: undefined,
+        },
+      ]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { parse } from 'yaml';
 import { until } from '../support/until.ts';
@@ -474,19 +474,35 @@ describe('what is managed elsewhere', () => {
 });
 
 describe('the default plan', () => {
-  it('may be managed by the first owner while it is unchanged, and is never deleted', async () => {
-    const fresh = await startManagement();
-    try {
-      const config = { plans: [{ rateLimitId: 'default', limit: 7, period: 'minute' }] };
-      const send = (body: object) => fresh.send('post', APPLY, body);
-      await send({ config, owner: 'first' }).expect(200);
-      expect((await send({ config, owner: 'second' }).expect(409)).body.code).toBe('managed_elsewhere');
-      expect((await send({ config: {}, owner: 'first', prune: true }).expect(409)).body.code).toBe(
-        'plan_is_default',
-      );
-    } finally {
-      await fresh.stop();
-    }
+  const config = { plans: [{ rateLimitId: 'default', limit: 7, period: 'minute' }] };
+  let fresh: TestManagement;
+  beforeEach(async () => {
+    fresh = await startManagement();
+  });
+  afterEach(() => fresh.stop());
+
+  it('may be managed by the first owner while it is unchanged', async () => {
+    const send = (owner: string) => fresh.send('post', APPLY, { config, owner });
+    await send('first').expect(200);
+    expect((await send('second').expect(409)).body.code).toBe('managed_elsewhere');
+  });
+
+  it('is released with its limits once the configuration of its owner lacks it', async () => {
+    await fresh.send('post', APPLY, { config, owner: 'first' }).expect(200);
+    const shownPlan = async () => (await fresh.send('get', '/rate-limit/default').expect(200)).body;
+    expect(await shownPlan()).toMatchObject({ managedBy: 'first' });
+    await fresh.send('patch', '/rate-limit/default', { limit: 8 }).expect(200);
+    const without = { config: {}, owner: 'first', prune: true };
+    const { changes, digest } = (await fresh.send('post', DIFF, without).expect(200)).body;
+    const fields = { managedBy: { from: 'first', to: null } };
+    expect(changes).toEqual([{ action: 'update', type: 'plan', id: 'default', fields }]);
+    await fresh.send('post', APPLY, { ...without, expectDigest: digest }).expect(200);
+    const released = await shownPlan();
+    expect(released).toMatchObject({ limit: 8, period: 'minute' });
+    expect(released).not.toHaveProperty('managedBy');
+    const { body } = await fresh.send('get', '/tollgate/audit-log?targetId=default&limit=1').expect(200);
+    expect(body.entries).toMatchObject([{ action: 'plan.update', changes: fields }]);
+    expect((await fresh.send('post', DIFF, without).expect(200)).body.changes).toEqual([]);
   });
 });
 

@@ -64,7 +64,7 @@ export const diffConfiguration: Endpoint<DiffBody> = {
   bodyLimitBytes: CONFIGURATION_LIMIT_BYTES,
   status: 200,
   response: named('ConfigurationDifference', objectOf(DIFFERENCE)),
-  errors: ['pattern_not_canonical', 'plan_is_default', 'webhook_url_not_allowed'],
+  errors: ['pattern_not_canonical', 'webhook_url_not_allowed'],
   async handle({ body, change, principal }, { configurations, gateway }) {
     const { desired, terms: written } = readBody(body, gateway.pathCase);
     const terms = { ...written, requireAllowed: webhookRule(principal, 'webhooks:read') };
@@ -105,7 +105,6 @@ export const applyConfiguration: Endpoint<ApplyBody> = {
     'digest_mismatch',
     'secret_taken',
     'plan_in_use',
-    'plan_is_default',
     'webhook_url_not_allowed',
   ],
   async handle({ body, change, principal }, { configurations, gateway, log }) {
