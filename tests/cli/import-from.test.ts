@@ -98,6 +98,40 @@ plugins:
     });
     expect(await stage.tollgate.json('keys', 'show', 'shop-17')).toMatchObject({ externalId: null });
   });
+
+  it('takes the limits of both plugins, each from the consumer before its groups', async () => {
+    const minute = (count: number) => ({ name: 'rate-limiting', config: { minute: count } });
+    const hour = (count: number) => ({
+      name: 'rate-limiting-advanced',
+      config: { limit: [count], window_size: [3600] },
+    });
+    const consumer = (username: string, plugins: readonly object[]) => ({
+      username,
+      plugins,
+      groups: [{ name: 'gold' }, { name: 'silver' }],
+      keyauth_credentials: [{ key: `secret-of-the-consumer-${username}` }],
+    });
+    const path = await file(
+      'both.json',
+      JSON.stringify({
+        consumers: [
+          consumer('two-plugins', [minute(10), hour(100)]),
+          consumer('one-plugin', [minute(11)]),
+          consumer('other-plugin', [hour(102)]),
+        ],
+        consumer_groups: [
+          { name: 'gold', plugins: [hour(101)] },
+          { name: 'silver', plugins: [minute(12), hour(999)] },
+        ],
+      }),
+    );
+    const { code, report } = await imported('kong', path, '--dry-run');
+    const made = ['kong-10-minute-100-3600s', 'kong-11-minute-101-3600s', 'kong-12-minute-102-3600s'];
+    expect([code, report.plans.made]).toEqual([0, made]);
+    expect(report.notCarried).toEqual([
+      { what: 'consumer_group', name: 'one-plugin', reason: 'only the limits of its first group are used' },
+    ]);
+  });
 });
 
 describe('tollgate import tyk', () => {

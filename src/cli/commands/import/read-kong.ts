@@ -56,6 +56,12 @@ function restOf(file: Entity): readonly LeftOut[] {
   return [...entities, ...plugins];
 }
 
+/** A plugin with its limits, at least one. */
+interface Limiter {
+  readonly plugin: string;
+  readonly limits: readonly ForeignLimit[];
+}
+
 class KongFile {
   readonly consumers: readonly Entity[];
   readonly leftOut: LeftOut[] = [];
@@ -104,17 +110,21 @@ class KongFile {
     });
   }
 
-  /** The limits of the consumer's own plugin, or else those of the first of its groups that has any, as in Kong. */
+  /** Of each plugin the limits of the consumer itself, or else those of the first of its groups that has any, as in Kong. */
   #limitsOf(consumer: Entity, name: string): readonly ForeignLimit[] {
-    const own = this.#limitsIn(this.#pluginsOf(consumer, 'consumer'), name);
-    if (own.length > 0) return own;
+    const own = this.#limitersIn(this.#pluginsOf(consumer, 'consumer'), name);
     const groups = this.#groupsOf(consumer).map((group) =>
-      this.#limitsIn(this.#pluginsOf(group, 'consumer_group'), `group ${String(group.name)}`),
+      this.#limitersIn(this.#pluginsOf(group, 'consumer_group'), `group ${String(group.name)}`),
     );
-    const limiting = groups.filter((limits) => limits.length > 0);
-    if (limiting.length > 1)
-      this.#leave('consumer_group', name, 'only the limits of its first group are used');
-    return limiting[0] ?? [];
+    return LIMITERS.flatMap((plugin) => {
+      const ofPlugin = (limiter: Limiter) => limiter.plugin === plugin;
+      const ownLimiter = own.find(ofPlugin);
+      if (ownLimiter !== undefined) return ownLimiter.limits;
+      const [first, ...others] = groups.flatMap((limiters) => limiters.find(ofPlugin) ?? []);
+      if (others.length > 0)
+        this.#leave('consumer_group', name, 'only the limits of its first group are used');
+      return first?.limits ?? [];
+    });
   }
 
   #groupsOf(consumer: Entity): readonly Entity[] {
@@ -131,8 +141,8 @@ class KongFile {
     return [...objectsOf(entity.plugins), ...this.#plugins.filter((plugin) => isOf(plugin[kind], entity))];
   }
 
-  #limitsIn(plugins: readonly Entity[], owner: string): readonly ForeignLimit[] {
-    const limiters: (readonly ForeignLimit[])[] = [];
+  #limitersIn(plugins: readonly Entity[], owner: string): readonly Limiter[] {
+    const limiters: Limiter[] = [];
     for (const { name, enabled, config, route, service } of plugins) {
       if (enabled === false) continue;
       const plugin = String(name);
@@ -142,9 +152,9 @@ class KongFile {
         this.#leave('plugin', plugin, `of ${owner}: it is for one route or service`);
       else if (!LIMITS_BY_CONSUMER.includes(identifier))
         this.#leave('plugin', plugin, `of ${owner}: it limits by ${String(identifier)}`);
-      else limiters.push(limitsOf(objectOf(config)));
+      else limiters.push({ plugin, limits: limitsOf(objectOf(config)) });
     }
-    return limiters.find((limits) => limits.length > 0) ?? [];
+    return limiters.filter(({ limits }) => limits.length > 0);
   }
 
   #leave(what: string, name: string, reason: string): void {
