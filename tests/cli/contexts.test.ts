@@ -68,6 +68,18 @@ describe('tollgate login', () => {
     await expect(stat(file)).rejects.toThrow('ENOENT');
   });
 
+  it.each([
+    ['a fragment', (address: string) => `${address}/#keys`],
+    ['an empty fragment', (address: string) => `${address}/#`],
+    ['a query', (address: string) => `${address}/?page=2`],
+    ['an empty query', (address: string) => `${address}/?`],
+    ['a name', (address: string) => address.replace('//', '//admin@')],
+    ['a password alone', (address: string) => address.replace('//', '//:word@')],
+  ])('sends the token to no address that has %s', async (_what, spell) => {
+    const { code, stderr } = await tollgate(['login', spell(url)], ROOT_TOKEN);
+    expect([code, stderr]).toEqual([64, 'The address must be like https://gateway.example.com:8081\n']);
+  });
+
   it('names a file that it can not write, and leaves no part of it', async () => {
     const environment = { TOLLGATE_CONTEXTS: file };
     const { code, stderr } = await runTollgate(['login', url], {

@@ -59,9 +59,14 @@ export function gatewayUrl(options: ConnectionOptions, terminal: Terminal): stri
 /** Throws if the text is not the address of an HTTP server. */
 export function checkedUrl(text: string): string {
   const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
+  if (url === null || !/^https?:$/.test(url.protocol) || hasMoreThanPath(url))
     throw new CommandFault('usage', 'The address must be like https://gateway.example.com:8081');
   return url.href.replace(/\/+$/, '');
+}
+
+/** In `href`, because `search` and `hash` are empty where nothing follows `?` or `#`. Paths of endpoints would become part of these. */
+function hasMoreThanPath({ username, password, href }: URL): boolean {
+  return username !== '' || password !== '' || /[?#]/.test(href);
 }
 
 /** The content of a file, trimmed; `-` is standard input. */
