@@ -1,5 +1,16 @@
 import { once } from 'node:events';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -161,6 +172,22 @@ describe('contexts', () => {
     expect((await tollgate(['whoami'], '', { ...other, TOLLGATE_CONTEXT: 'one' })).code).toBe(0);
     const token = { TOLLGATE_TOKEN: 'of-the-other-gateway', TOLLGATE_CONTEXT: 'one' };
     expect((await tollgate(['whoami'], '', { ...other, ...token })).code).toBe(0);
+  });
+
+  it('go to where a symbolic link leads, and logout leaves no token there', async () => {
+    const links = join(directory, 'links');
+    await mkdir(links);
+    const link = join(links, 'contexts.json');
+    // Its folder is made with the file.
+    await symlink('../config/kept/contexts.json', link);
+    const kept = join(directory, 'config', 'kept', 'contexts.json');
+    const environment = { TOLLGATE_CONTEXTS: link };
+    expect((await tollgate(['login', url], ROOT_TOKEN, environment)).code).toBe(0);
+    expect(await readFile(kept, 'utf8')).toContain(ROOT_TOKEN);
+    expect((await tollgate(['logout'], '', environment)).code).toBe(0);
+    expect(JSON.parse(await readFile(kept, 'utf8'))).toEqual({ contexts: {} });
+    expect(await readlink(link)).toBe('../config/kept/contexts.json');
+    expect(await readdir(join(directory, 'config', 'kept'))).toEqual(['contexts.json']);
   });
 
   it('are not read from a file that others can read', async () => {

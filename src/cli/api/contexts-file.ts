@@ -1,15 +1,18 @@
 import {
   chmodSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
+  readlinkSync,
+  realpathSync,
   renameSync,
   statSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { systemCodeOf } from '../../platform/system-code.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Terminal } from '../terminal.ts';
@@ -46,22 +49,34 @@ export function readContexts(file: string): Contexts {
 }
 
 /**
- * Writes the file so that only its owner can ever read it, and readers see either the old or the new content, never a part. Throws a
- * `CommandFault` if that fails, and leaves the old content.
+ * Writes the file so that only its owner can ever read it, and readers see either the old or the new content, never a part. A symbolic link
+ * stays one: the file that it leads to is written. Throws a `CommandFault` if that fails, and leaves the old content.
  */
 export function writeContexts(file: string, contexts: Contexts): void {
-  const next = `${file}.${process.pid}`;
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(next, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 });
-    chmodSync(next, 0o600);
-    renameSync(next, file);
+    replaceFile(targetOf(file), `${JSON.stringify(contexts, null, 2)}\n`);
   } catch (error) {
     throw new CommandFault(
       'fault',
       `${file} can not be written (${systemCodeOf(error)}): set TOLLGATE_CONTEXTS to keep contexts in another file.`,
       { cause: error },
     );
+  }
+}
+
+/** Where symbolic links lead, also to a file that does not exist yet. */
+function targetOf(path: string): string {
+  if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return path;
+  return targetOf(resolve(realpathSync(dirname(path)), readlinkSync(path)));
+}
+
+function replaceFile(file: string, content: string): void {
+  const next = `${file}.${process.pid}`;
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(next, content, { mode: 0o600 });
+    chmodSync(next, 0o600);
+    renameSync(next, file);
   } finally {
     // A part of the new content has tokens. After the renaming there is none.
     if (existsSync(next)) unlinkSync(next);
