@@ -2,7 +2,7 @@ import { editDistance } from '../platform/text/did-you-mean.ts';
 
 /** A unit at the end of a name: it may be missing or superfluous in a misspelt name. */
 const UNIT = /_(?:MS|DAYS|FILE)$/;
-/** Shorter names (HOST, PORT) differ by one letter from many that belong to other programs. */
+/** Shorter names (HOST, PORT) differ by one letter or a unit from many that belong to other programs. */
 const SHORTEST_COMPARED = 7;
 /** Names of at least this length may have two wrong letters, shorter ones one. */
 const LONG = 10;
@@ -28,6 +28,7 @@ export function misspeltVariables(
 function isNear(name: string, setting: string): boolean {
   if (name === setting || name === setting.replace(UNIT, '')) return true;
   if (Math.min(name.length, setting.length) < SHORTEST_COMPARED) return false;
+  if (name.replace(UNIT, '') === setting) return true;
   const allowed = setting.length < LONG ? 1 : 2;
   return Math.abs(name.length - setting.length) <= allowed && editDistance(name, setting) <= allowed;
 }

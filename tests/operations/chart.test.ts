@@ -55,6 +55,14 @@ describe('the values of the chart', () => {
     expect(validate({ settings: { BACKEND_URL: 'https://api.example.com', WORKERS: 2 } })).toBe(true);
   });
 
+  it('have as secretSettings those that the gateway reads from files, and no others', () => {
+    const readFromFiles = Object.values(SETTINGS)
+      .filter(({ parseFile }) => parseFile !== undefined)
+      .map(({ variable }) => variable);
+    expect(schema.properties.secretSettings.items.enum).toEqual(readFromFiles.toSorted());
+    expect(validate({ secretSettings: ['TRUSTED_PROXIES'] })).toBe(false);
+  });
+
   it('are described one by one in docs/chart.md (`npm run chart-guide`)', () => {
     expect(readFileSync(CHART_GUIDE, 'utf8')).toBe(chartGuideWithValues());
   });

@@ -385,6 +385,10 @@ describe('settings', () => {
     ['WOKRERS', 'WORKERS'],
     ['BACKEND_TIMEOUT', 'BACKEND_TIMEOUT_MS'],
     ['USAGE_RETENTION', 'USAGE_RETENTION_DAYS'],
+    ['BACKEND_CONNECTIONS_MS', 'BACKEND_CONNECTIONS'],
+    // Only secrets and patterns can be in files.
+    ['LIMITER_FAILURE_MODE_FILE', 'LIMITER_FAILURE_MODE'],
+    ['TRUSTED_PROXIES_FILE', 'TRUSTED_PROXIES'],
   ])('take %s for a misspelt %s', (variable, meant) => {
     const { BACKEND_URL } = minimal;
     const backend = meant === 'BACKEND_URL' ? {} : { BACKEND_URL };
@@ -395,7 +399,7 @@ describe('settings', () => {
 
   it('leave the variables of other programs alone', () => {
     const others =
-      'HOSTNAME PATH PWD HOME SHOST PORTS SPORT TZ LANG USER NODE_ENV NODE_OPTIONS WORKER_ID REDIS_HOST DATABASE_NAME'
+      'HOSTNAME PORT_FILE HOST_FILE PATH PWD HOME SHOST PORTS SPORT TZ LANG USER NODE_ENV NODE_OPTIONS WORKER_ID REDIS_HOST DATABASE_NAME'
         .split(' ')
         .concat('TOLLGATE_PORT', 'KUBERNETES_PORT', 'npm_config_prefix', 'LOG_FORMAT', 'DATA_HOME');
     expect(faultsOf({ ...minimal, ...Object.fromEntries(others.map((name) => [name, 'value'])) })).toEqual(
