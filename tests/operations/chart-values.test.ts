@@ -101,6 +101,28 @@ if (helm === undefined) {
     );
   });
 
+  describe('a setting that a value of the configuration sets', () => {
+    it.each([
+      ['CONFIG_FILE', 'content'],
+      ['CONFIG_OWNER', 'owner'],
+      ['CONFIG_PRUNE', 'prune'],
+    ])(
+      'can be among the settings only without content: %s',
+      async (setting, value) => {
+        const args = ['--set', `settings.${setting}=false`];
+        const withContent = renderChart(helm, {
+          args: [...args, '--set', 'configuration.content=plans: []'],
+        });
+        await expect(withContent).rejects.toThrow(
+          `settings.${setting}: is set by configuration.${value}, because there is configuration.content`,
+        );
+        const settings = named(await renderChart(helm, { args }), 'tollgate-settings').data;
+        expect(settings).toMatchObject({ [setting]: 'false' });
+      },
+      120_000,
+    );
+  });
+
   describe('the hooks of the chart', () => {
     it('make the policy of the migrate Job before the Job', async () => {
       const manifests = await renderChart(helm);

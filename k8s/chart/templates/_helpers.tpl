@@ -71,6 +71,14 @@ app.kubernetes.io/part-of: tollgate
 {{- if .Values.authorize.enabled -}}
 {{- $_ := set $settings "AUTHORIZE_PORT" "8082" -}}
 {{- end -}}
+{{- if .Values.configuration.content -}}
+{{- /* The Deployment has these in `env`, which takes precedence over the ConfigMap without a word. */ -}}
+{{- range $name, $value := dict "CONFIG_FILE" "content" "CONFIG_OWNER" "owner" "CONFIG_PRUNE" "prune" -}}
+{{- if hasKey $.Values.settings $name -}}
+{{- fail (printf "settings.%s: is set by configuration.%s, because there is configuration.content" $name $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- range $name, $value := .Values.settings -}}
 {{- if and (kindIs "float64" $value) (eq (floor $value) $value) -}}
 {{- /* Helm reads 1000000 as a floating-point number, which would be written as 1e+06. */ -}}
