@@ -1,5 +1,5 @@
 import { ManagementFault } from '../client/management-fault.ts';
-import { isCertificateFault } from '../client/retrying-fetch.ts';
+import { isCertificateFault, mayBeReceived } from '../client/retrying-fetch.ts';
 import { CONNECTION_FAULTS } from '../platform/connection-faults.ts';
 import { CommandFault } from './command-fault.ts';
 import { EXIT_CODES } from './exit-codes.ts';
@@ -59,13 +59,18 @@ function isRedirect(error: unknown): boolean {
 
 /** `fetch` rejects with a TypeError; its cause has the system's error code. */
 function connectionFault(error: unknown): string | undefined {
-  if (error instanceof Error && error.name === 'TimeoutError') return 'The gateway did not respond in time.';
+  if (error instanceof Error && error.name === 'TimeoutError')
+    return `The gateway did not respond in time${MAY_BE_DONE}`;
   if (!(error instanceof TypeError) || !(error.cause instanceof Error)) return undefined;
   const { cause } = error;
   const reason = 'code' in cause ? String(cause.code) : cause.message;
   // The message of a body that ends before its end.
   if (error.message === 'terminated')
-    return `The connection broke before the whole response had come (${reason}).`;
+    return `The connection broke before the whole response had come (${reason})${MAY_BE_DONE}`;
+  if (mayBeReceived(error))
+    return `The connection broke before a response had come (${reason})${MAY_BE_DONE}`;
   const meaning = isCertificateFault(error) ? CONNECTION_FAULTS[reason] : undefined;
   return `The gateway can not be reached (${reason})${meaning === undefined ? '' : `: ${meaning}`}.`;
 }
+
+const MAY_BE_DONE = ': if the command makes a change, it may have been made.';

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
@@ -8,6 +9,7 @@ import { describe, expect, it } from '@jest/globals';
 import { satisfies } from 'semver';
 import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY } from '../proxy/support/localhost-certificate.ts';
 import { freePort } from '../support/free-port.ts';
+import { runInProcess } from './support/run-in-process.ts';
 import { runTollgate } from './support/run-tollgate.ts';
 
 /** Runs before the command, in its process. */
@@ -87,6 +89,28 @@ describe('the exit code of tollgate', () => {
     expect(stderr).toMatch(
       /^Trying again in .*ECONNREFUSED\.\nThe gateway can not be reached \(ECONNREFUSED\)\.\n$/,
     );
+  });
+
+  it('is 75 where the response to a DELETE is lost, and the message says that it may be done', async () => {
+    const methods: (string | undefined)[] = [];
+    const plan = JSON.stringify({ rateLimitId: 'gold', limit: 1, period: '1s' });
+    const server = createHttpServer(({ method }, res) => {
+      methods.push(method);
+      if (method === 'DELETE') res.socket?.destroy();
+      else res.writeHead(200, { 'X-Request-Id': 'a', 'Content-Type': 'application/json' }).end(plan);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      const words = ['plans', 'delete', 'gold', '--yes', '--url', `http://127.0.0.1:${port}`];
+      const { code, stderr } = await runInProcess(words, { TOLLGATE_TOKEN: 'any' });
+      expect([code, methods]).toEqual([75, ['GET', 'DELETE']]);
+      expect(stderr).toMatch(
+        /^The connection broke before a response had come \(\w+\): if the command makes a change, it may have been made\.\n$/,
+      );
+    } finally {
+      server.close();
+    }
   });
 });
 
