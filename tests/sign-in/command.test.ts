@@ -100,7 +100,7 @@ describe('tollgate login --sso at a provider with device authorization', () => {
     kept.contexts.gone.url = 'http://127.0.0.1:1';
     await writeFile(file, JSON.stringify(kept));
     const { code, stderr } = await tollgate('logout', '--name', 'gone');
-    expect([code, stderr]).toEqual([75, expect.stringContaining('Its session was not ended')]);
+    expect([code, stderr]).toEqual([75, expect.stringContaining('The session was not ended')]);
     expect(await readFile(file, 'utf8')).not.toMatch(SECRET);
   });
 
@@ -126,6 +126,28 @@ describe('tollgate login --sso at a provider with device authorization', () => {
     expect(await tokenOf('default')).toBe(kept);
     for (const name of ['default', 'production'])
       expect((await tollgate('whoami', '--context', name)).code).toBe(0);
+  });
+
+  it('does not begin a sign-in where the contexts can not be read', async () => {
+    await writeFile(file, JSON.stringify({ contexts: {} }), { mode: 0o644 });
+    const { length } = gateway.provider.requests;
+    const { code, stderr } = await login(gateway.origin, signInAs('alice'));
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`run chmod 600 ${file}`)]);
+    expect(gateway.provider.requests).toHaveLength(length);
+  });
+
+  it('leaves no session where the context can not be written', async () => {
+    const { management, origin } = gateway;
+    gateway.provider.people.set('sue', { name: 'Sue', groups: ['admins'] });
+    await writeFile(file, '');
+    file = join(file, 'contexts.json');
+    const { code, stderr } = await login(origin, signInAs('sue'));
+    expect([code, stderr]).toEqual([1, expect.stringContaining('contexts.json can not be written')]);
+    const { body } = await management.send('get', '/tollgate/session');
+    const subjects = body.sessions.map(({ subject }: { subject: string }) => subject);
+    expect(subjects).not.toContain('sue');
+    const { body: log } = await management.send('get', '/tollgate/audit-log?action=session.end');
+    expect(log.entries[0]).toMatchObject({ actor: { subject: 'sue' } });
   });
 
   it('keeps nothing for a person to whom the map grants nothing', async () => {

@@ -39,16 +39,17 @@ async function login(url: string, options: LoginOptions, terminal: Terminal): Pr
   const { name, sso, tokenFile, browser } = options;
   if (sso && tokenFile !== undefined)
     throw new CommandFault('usage', 'A login is either with --sso or with a token.');
+  const file = contextsFile(terminal);
+  // A fault of the file should be found before anyone signs in.
+  readContexts(file);
   const opened = sso ? await signInAtProvider({ url, opensBrowser: browser }, terminal) : undefined;
   const token = opened?.secret ?? (await tokenFor(url, options, terminal));
-  const call = createManagementClient({ url, token }).GET('/tollgate/whoami');
-  const { scopes } = await bodyOf(call);
-  // The token must not be kept for another server that responds to any path.
-  if (!Array.isArray(scopes)) throw new ManagementFault((await call).response, undefined);
-  const file = contextsFile(terminal);
-  const { contexts } = readContexts(file);
-  const before = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
-  writeContexts(file, { current: name, contexts: { ...contexts, [name]: { url, token } } });
+  const { scopes, before } = await keep({ url, token }, { name, file }).catch(async (error: unknown) => {
+    // No later command could end the session, because none has its secret.
+    if (opened !== undefined)
+      await endSession({ url, token }).catch(() => void terminal.stderr.write(SESSION_GOES_ON));
+    throw error;
+  });
   if (opened !== undefined)
     terminal.stderr.write(`You are signed in as ${opened.name} until ${opened.expiresAt}.\n`);
   terminal.stderr.write(`Context ${name} is ${url}, with ${scopes.length} scopes. It is kept in ${file}.\n`);
@@ -56,6 +57,23 @@ async function login(url: string, options: LoginOptions, terminal: Terminal): Pr
   if (protocol === 'http:' && !LOOPBACK_HOST.test(hostname))
     terminal.stderr.write('The address is not https: who can read the traffic can read the token.\n');
   if (before !== undefined) await endSession(before).catch(() => {});
+}
+
+const SESSION_GOES_ON = 'The session was not ended: without its secret, it goes on until it expires.\n';
+
+/** Checks the token of a context, and writes it to the file. Resolves with the scopes, and what the context was before. */
+async function keep(
+  { url, token }: Context,
+  { name, file }: { readonly name: string; readonly file: string },
+): Promise<{ readonly scopes: readonly string[]; readonly before: Context | undefined }> {
+  const call = createManagementClient({ url, token }).GET('/tollgate/whoami');
+  const { scopes } = await bodyOf(call);
+  // The token must not be kept for another server that responds to any path.
+  if (!Array.isArray(scopes)) throw new ManagementFault((await call).response, undefined);
+  const { contexts } = readContexts(file);
+  const before = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+  writeContexts(file, { current: name, contexts: { ...contexts, [name]: { url, token } } });
+  return { scopes, before };
 }
 
 async function tokenFor(url: string, { tokenFile }: LoginOptions, terminal: Terminal): Promise<string> {
@@ -84,7 +102,7 @@ export const declareLogout: Declare = (command, terminal) =>
       writeContexts(file, { current: current === name ? undefined : current, contexts: others });
       terminal.stderr.write(`Context ${name} is removed.\n`);
       if (end.status === 'fulfilled') return;
-      terminal.stderr.write('Its session was not ended: without its secret, it goes on until it expires.\n');
+      terminal.stderr.write(SESSION_GOES_ON);
       throw end.reason;
     });
 
