@@ -10,6 +10,8 @@ import { type Connection, type ConnectionOptions, readConnection } from './choos
 /** The tools of a command that uses the management interface. */
 export interface Session {
   readonly client: ManagementClient;
+  /** Waits longer: for endpoints that respond only once all of their work is done, however many records that is. */
+  readonly patientClient: ManagementClient;
   readonly url: string;
   readonly output: Output;
   readonly terminal: Terminal;
@@ -19,6 +21,9 @@ export interface SessionOptions extends ConnectionOptions, OutputOptions {
   readonly retries: number;
   readonly reason?: string;
 }
+
+/** Of the patient client. `fetch` itself gives up after 300 s without the head of a response. */
+const PATIENT_MS = 290_000;
 
 /** Does a command's work with its arguments, in the order of their declaration, and its options. */
 export type Handle<Options> = (session: Session, words: readonly string[], options: Options) => Promise<void>;
@@ -60,15 +65,18 @@ export function audited(command: Command): Command {
 export async function openSession(options: SessionOptions, terminal: Terminal): Promise<Session> {
   const output = new Output(options, terminal);
   const connection = await readConnection(options, terminal);
+  const clientOf = (timeoutMs?: number) =>
+    createManagementClient({
+      ...connection,
+      headers: { 'user-agent': 'tollgate', ...reasonHeader(options.reason) },
+      fetch: endingWith(connection, notingDelays(retryingFetchOf(options, output, timeoutMs), output)),
+    });
   return {
     url: connection.url,
     output,
     terminal,
-    client: createManagementClient({
-      ...connection,
-      headers: { 'user-agent': 'tollgate', ...reasonHeader(options.reason) },
-      fetch: endingWith(connection, notingDelays(retryingFetchOf(options, output), output)),
-    }),
+    client: clientOf(),
+    patientClient: clientOf(PATIENT_MS),
   };
 }
 
@@ -111,9 +119,11 @@ function notingDelays(
 function retryingFetchOf(
   { retries }: SessionOptions,
   output: Output,
+  timeoutMs?: number,
 ): (request: Request) => Promise<Response> {
   return retryingFetch({
     retries,
+    ...(timeoutMs !== undefined && { timeoutMs }),
     onWait: (reason, waitMs) => output.note(`Trying again in ${waitMs / 1000} s: ${reason}.`),
   });
 }

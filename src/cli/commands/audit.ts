@@ -60,20 +60,21 @@ Examples:
     .command('verify')
     .summary('Check that no entry was changed or taken out')
     .description(
-      'Follows the chain of all entries, and checks that it continues what an earlier run printed. Exit code 0 when it is whole, else 1.',
+      'Follows the chain of all entries, and checks that it continues what an earlier run printed. The exit code is 0 when it is whole. It is 1 when it is not, and the output then has "valid": false; without that, the log could not be verified.',
     )
     .option('--expect <file>', 'what an earlier run printed with -o json; - for standard input')
     .addHelpText(
       'after',
       `
 Examples:
-  tollgate audit verify || echo "the audit log was changed"
+  tollgate audit verify
+  tollgate audit verify -o json | jq -e 'select(.valid | not)' && echo "the audit log was changed"
   tollgate audit verify -o json > head.json
   tollgate audit verify --expect head.json`,
     );
-  managed<VerifyOptions>(verify, terminal, async ({ client, output }, _words, { expect }) => {
+  managed<VerifyOptions>(verify, terminal, async ({ patientClient, output }, _words, { expect }) => {
     const query = expect === undefined ? {} : await expectedHead(expect);
-    const result = await bodyOf(client.GET('/tollgate/audit-log/verify', { params: { query } }));
+    const result = await bodyOf(patientClient.GET('/tollgate/audit-log/verify', { params: { query } }));
     await output.item(VERIFICATION, result);
     if (!result.valid)
       throw new CommandFault('fault', result.expectation ? FAULTS[result.expectation] : FAULTS.broken);

@@ -15,7 +15,7 @@ export interface ApplyOptions extends OwnerOptions, ConfirmationOptions, SecretF
 
 /** Applies a file after showing the changes and asking for confirmation. */
 export async function applyFile(session: Session, file: string, options: ApplyOptions): Promise<void> {
-  const { client, output } = session;
+  const { client, patientClient, output } = session;
   const { force, secretFile } = options;
   const body = await bodyFor(file, options);
   const difference = await inFile(bodyOf(client.POST('/tollgate/config/diff', { body })));
@@ -29,7 +29,7 @@ export async function applyFile(session: Session, file: string, options: ApplyOp
   }
   const expectDigest = options.expectDigest ?? difference.digest;
   const perform = () => {
-    const call = client.POST('/tollgate/config/apply', {
+    const call = patientClient.POST('/tollgate/config/apply', {
       body: { ...body, ...(force && { force }), expectDigest },
     });
     const applied = inFile(bodyOf(call));

@@ -18,7 +18,7 @@ export const declareDelete: Declare = (plans, terminal) => {
     .option('--rebind-to <plan>', 'the plan that its keys are bound to from then on')
     .addHelpText('after', '\nExample:\n  tollgate plans delete gold --rebind-to silver --yes');
   managed<DeleteOptions>(destructive(remove), terminal, async (session, [rateLimitId = ''], options) => {
-    const { client, output } = session;
+    const { client, patientClient, output } = session;
     const path = { rateLimitId };
     const { limit, period } = await bodyOf(client.GET('/rate-limit/{rateLimitId}', { params: { path } }));
     const { rebindTo, dryRun } = options;
@@ -29,7 +29,7 @@ export const declareDelete: Declare = (plans, terminal) => {
     if (!(await isConfirmed(consequence, options, session))) return;
     await output.item(
       DELETED,
-      await bodyOf(client.DELETE('/rate-limit/{rateLimitId}', { params: { path, query } })),
+      await bodyOf(patientClient.DELETE('/rate-limit/{rateLimitId}', { params: { path, query } })),
     );
   });
 };
