@@ -359,6 +359,20 @@ describe('a dry run of tollgate import csv', () => {
 });
 
 describe('tollgate import', () => {
+  it.each([
+    ['kong', '{"consumers":[{"username":"a","keyauth_credentials":[{"key":"SECRET"}]}]}'],
+    ['tyk', '{"key":"SECRET","session":{"alias":"a"}}'],
+    ['unkey', '[{"keyId":"key_a","plaintext":"SECRET"}]'],
+    ['csv', 'name,secret\na,SECRET'],
+  ])('from %s reads standard input where the file is -', async (source, content) => {
+    const input = content.replace('SECRET', `secret-of-standard-input-${source}`);
+    const { code, stdout, stderr } = await stage.tollgate.run(['import', source, '-', '-o', 'json'], {
+      input,
+    });
+    expect([code, stderr]).toEqual([0, expect.any(String)]);
+    expect(JSON.parse(stdout)).toMatchObject({ keys: { made: 1 } });
+  });
+
   it('ends with 64 for a file of another kind, and shows none of its secrets', async () => {
     const secret = 'secret-that-must-not-be-shown';
     const broken = await file('broken', `{"key": "${secret}"\n`);

@@ -24,8 +24,7 @@ export async function readFields(
 
 /** The value of a JSON or YAML file; `-` is standard input. Null if it is empty. */
 export async function readValue(path: string): Promise<unknown> {
-  const text = decodeUtf8(await bytesOf(path));
-  if (text === undefined) throw new CommandFault('usage', `${path} is not UTF-8.`);
+  const text = await readText(path);
   // The import takes a fifth of the start time, and few commands read files.
   const { InvalidYaml, parseYaml } = await import('../../platform/text/yaml.ts');
   try {
@@ -37,6 +36,13 @@ export async function readValue(path: string): Promise<unknown> {
       cause: error,
     });
   }
+}
+
+/** The text of a file; `-` is standard input. */
+export async function readText(path: string): Promise<string> {
+  const text = decodeUtf8(await bytesOf(path));
+  if (text === undefined) throw new CommandFault('usage', `${path} is not UTF-8.`);
+  return text;
 }
 
 async function bytesOf(path: string): Promise<Buffer> {

@@ -1,9 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { systemClock } from '../../../platform/clock.ts';
-import { systemCodeOf } from '../../../platform/system-code.ts';
-import { decodeUtf8 } from '../../../platform/text/utf8.ts';
-import { readValue } from '../../api/read-object.ts';
+import { readText, readValue } from '../../api/read-object.ts';
 import { audited, managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { Declare } from '../../declare.ts';
@@ -52,7 +49,7 @@ export const declareImportFrom: Declare = (command, terminal) => {
   );
   importing(csv, terminal, async (file) => {
     const { readTable } = await import('./read-table.ts');
-    return readTable(await textOf(file));
+    return readTable(await readText(file));
   });
 };
 
@@ -60,7 +57,7 @@ function source(command: Command, name: string, file: string): Command {
   return command
     .command(name)
     .summary(`Import ${file}`)
-    .argument('<file>', file)
+    .argument('<file>', `${file}; - for standard input`)
     .option('--dry-run', 'say what would be made and what would not be carried over, and make nothing')
     .option('--short-keys', 'import keys that are too short for this gateway, by their digests')
     .addHelpText(
@@ -89,7 +86,7 @@ function importing<Options extends ImportFromOptions>(
 
 /** The values of JSON lines, or the one value of a JSON file. */
 async function readRows(file: string): Promise<unknown> {
-  const text = await textOf(file);
+  const text = await readText(file);
   try {
     return JSON.parse(text);
   } catch {
@@ -112,13 +109,4 @@ function linesOf(text: string): readonly unknown[] {
       );
     }
   });
-}
-
-async function textOf(file: string): Promise<string> {
-  const bytes = await readFile(file).catch((error: unknown) => {
-    throw new CommandFault('usage', `${file} can not be read (${systemCodeOf(error)}).`, { cause: error });
-  });
-  const text = decodeUtf8(bytes);
-  if (text === undefined) throw new CommandFault('usage', `${file} is not UTF-8.`);
-  return text;
 }
