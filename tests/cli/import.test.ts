@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { open, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -301,6 +301,26 @@ describe('tollgate keys import', () => {
     expect((await imported(path, '--rejected', rejectedFile)).code).toBe(1);
     expect(await readFile(rejectedFile, 'utf8')).toBe('name,secret\nshort,abc\n');
     expect(await readFile(precious, 'utf8')).toBe('precious');
+  });
+
+  it('says that its rejected rows are in no file where another import has made that file', async () => {
+    const rejectedFile = join(stage.directory, 'shared.csv');
+    let first: ChildProcess | undefined;
+    const ended = stage.tollgate.run(['keys', 'import', '-', '--rejected', rejectedFile], {
+      // Standard input stays open until the test ends it.
+      prompt: 'never written',
+      onStart: (child) => {
+        first = child;
+      },
+    });
+    await until(async () => (await readdir(stage.directory)).includes('shared.csv.partial'));
+    const path = await file(csv('name,secret', 'second,abc'));
+    expect((await imported(path, '--rejected', rejectedFile)).code).toBe(1);
+    first?.stdin?.end(csv('name,secret', 'first,abc'));
+    const { code, stdout, stderr } = await ended;
+    expect([code, JSON.parse(stdout)]).toMatchObject([1, { rejected: [{ row: 2, field: 'secret' }] }]);
+    expect(stderr).toMatch(/they are not in .*shared\.csv: another import has made that file meanwhile\.\n$/);
+    expect(await readFile(rejectedFile, 'utf8')).toBe('name,secret\nsecond,abc\n');
   });
 
   it('makes nothing in a dry run, and says what is wrong so far', async () => {

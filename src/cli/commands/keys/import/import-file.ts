@@ -53,8 +53,12 @@ export async function importFile(session: Session, path: string, options: Import
     session.output.note(`${summaryOf(counts, options)} Run the command again ${rerun}to import the rest.`);
     throw error;
   }
-  file?.finish();
-  await report(session, counts, options);
+  try {
+    await report(session, counts, options);
+  } finally {
+    // Afterwards, so that the rejected rows are shown also where they are in no file.
+    file?.finish();
+  }
 }
 
 async function importer(

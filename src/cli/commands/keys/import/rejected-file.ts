@@ -2,6 +2,8 @@ import {
   closeSync,
   existsSync,
   fchmodSync,
+  fstatSync,
+  lstatSync,
   openSync,
   renameSync,
   rmSync,
@@ -55,16 +57,29 @@ export class RejectedFile {
     this.#isEmpty = false;
   }
 
-  /** Renames the file to its final path. If no row was rejected, no file is left. */
+  /** Renames the file to its final path. If no row was rejected, no file is left. Throws if another run has taken its place meanwhile. */
   finish(): void {
+    const isThere = this.#isThere();
     closeSync(this.#descriptor);
-    if (this.#isEmpty) unlinkSync(this.#partial);
-    else renameSync(this.#partial, this.#path);
+    if (isThere && this.#isEmpty) unlinkSync(this.#partial);
+    else if (isThere) renameSync(this.#partial, this.#path);
+    else if (!this.#isEmpty)
+      throw new CommandFault(
+        'fault',
+        `Rejected rows were not imported, and they are not in ${this.#path}: another import has made that file meanwhile.`,
+      );
   }
 
   discard(): void {
+    const isThere = this.#isThere();
     closeSync(this.#descriptor);
-    unlinkSync(this.#partial);
+    if (isThere) unlinkSync(this.#partial);
+  }
+
+  /** Whether the path still leads to the file that this run has made: a later run removes it. */
+  #isThere(): boolean {
+    const { ino } = fstatSync(this.#descriptor);
+    return lstatSync(this.#partial, { throwIfNoEntry: false })?.ino === ino;
   }
 
   get #partial(): string {
