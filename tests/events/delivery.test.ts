@@ -703,6 +703,17 @@ describe('a delivery', () => {
       expect((await service.get(made.webhook.id, ROOT)).enabled).toBe(false);
     });
 
+    it('disables the webhook after 5 days in which each attempt was of another delivery', async () => {
+      receiver.respond = () => ({ status: 503, headers: { 'retry-after': '86400' } });
+      const reasons = [await failAfter(0)];
+      for (let made = 0; made < 5; made += 1) await makeKey();
+      // They wait for the end of the pause.
+      await deliver(by);
+      for (let day = 1; day <= 5; day += 1) reasons.push(await failAfter(DAY_MS));
+      expect(new Set(receiver.ids).size).toBe(6);
+      expect(reasons).toEqual([null, null, null, null, null, 'failing']);
+    });
+
     it('disables no webhook by one failure after a quiet time, but by the third', async () => {
       for (let attempt = 0; attempt < 10; attempt += 1) {
         await deliver(by);
@@ -956,8 +967,10 @@ describe('where the clock of a replica is wrong, a delivery', () => {
     await makeKey();
     await deliver(first);
     await first.stop();
-    const ahead = deliverer({ clock: clockAhead(5 * DAY_MS) });
+    const itsClock = clockAhead(5 * DAY_MS);
+    const ahead = deliverer({ clock: itsClock });
     for (let attempt = 1; attempt <= 3; attempt += 1) {
+      itsClock.advance(HOUR_MS);
       await store.records.db
         .updateTable('webhook_deliveries')
         .set({ next_attempt_at: sql<Date>`now() - interval '1 s'` })

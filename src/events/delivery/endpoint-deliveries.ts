@@ -39,6 +39,10 @@ const GONE = 410;
 const PAUSING: readonly (number | null)[] = [429, 503];
 /** An endpoint that has failed for so long is disabled. Milliseconds. */
 const LONGEST_FAILURE_MS = 5 * 86_400_000;
+/** Longer than two pauses between attempts, by the schedule or by `Retry-After`. Milliseconds. */
+const RECENT_MS = 3 * 86_400_000;
+/** Failures nearer to each other may be those of one restart of the endpoint. Milliseconds. */
+const APART_MS = 5 * 60_000;
 
 /** A pause that an endpoint has requested of the webhook in this version. */
 interface RequestedPause {
@@ -57,6 +61,8 @@ export class EndpointDeliveries {
   #filled: Promise<void> = Promise.resolve();
   #atOnce = AT_ONCE;
   #requestedPause: RequestedPause | undefined;
+  /** The last two failed attempts of this process that began `APART_MS` apart, oldest first. Milliseconds since 1970. */
+  #failedAtMs: readonly number[] = [];
   /** Whether its secret could not be decrypted, and the log says so. */
   #isUnreadable = false;
 
@@ -145,7 +151,25 @@ export class EndpointDeliveries {
     const failingSinceMs = await queue.noteHealth(webhook.id, hasFailed, atMs);
     const isFailing = failingSinceMs !== null && atMs - failingSinceMs >= LONGEST_FAILURE_MS;
     if (responseStatus === GONE) await this.#disable('gone', webhook);
-    else if (isFailing && isThirdFailure(delivery, atMs)) await this.#disable('failing', webhook);
+    else if (isFailing && this.#isThirdFailure(delivery, atMs)) await this.#disable('failing', webhook);
+    if (hasFailed) this.#noteFailure(atMs);
+  }
+
+  /**
+   * Whether the attempt that failed at this instant is at least the third of its endpoint within `RECENT_MS`. One after days without an
+   * attempt, for which nothing happened or the gateway was off, does not show that the endpoint failed all the time. The attempts of the
+   * delivery may be from before this process; all are from after the last success, which is longer ago than `RECENT_MS`.
+   */
+  #isThirdFailure({ attempts }: Delivery, atMs: number): boolean {
+    const failedAtMs = new Set([...this.#failedAtMs, ...attempts.map((each) => each.atMs)]);
+    const recent = [...failedAtMs].filter((each) => atMs - each < RECENT_MS);
+    return recent.length >= 2 && recent.some((each) => atMs - each >= APART_MS);
+  }
+
+  #noteFailure(atMs: number): void {
+    const last = this.#failedAtMs.at(-1);
+    if (last === undefined || atMs - last >= APART_MS)
+      this.#failedAtMs = [...this.#failedAtMs, atMs].slice(-2);
   }
 
   #notePause({ version: webhookVersion }: Webhook, { responseStatus, retryAfter }: SendResult): void {
@@ -216,15 +240,6 @@ export class EndpointDeliveries {
       ? { status: 'failed', nextAttemptAtMs: null }
       : { status: 'pending', nextAttemptAtMs: nextMs };
   }
-}
-
-/**
- * Whether a delivery whose attempt at this instant has failed did so three times in a row within `LONGEST_FAILURE_MS`. A single failure
- * after days without an attempt, for which nothing happened or the gateway was off, does not show that the endpoint failed all the time.
- */
-function isThirdFailure({ tries, attempts }: Delivery, atMs: number): boolean {
-  const secondLast = tries < 2 ? undefined : attempts.at(-2);
-  return secondLast !== undefined && atMs - secondLast.atMs < LONGEST_FAILURE_MS;
 }
 
 /** Whether an administrator has asked for it: a test, or one that is sent again. */
