@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { testRedisUrl } from '../../support/stores.ts';
 import { clockedScript } from './support/clocked-script.ts';
 
@@ -316,6 +317,30 @@ describe('windows that are closed', () => {
     await redis.set(names.window, 5, 'PXAT', SOON);
     await clear(names.window);
     expect(await held(names.closed)).toEqual([String(NOW_MS), LATER + 1000]);
+  });
+});
+
+describe('a Redis server that has no memory left', () => {
+  let full: RedisServer;
+  let direct: Redis;
+  beforeAll(async () => {
+    full = await startRedisServer();
+    direct = new Redis(full.url);
+  });
+  afterAll(async () => {
+    direct?.disconnect();
+    await full?.stop();
+  });
+
+  it('closes windows, which frees some', async () => {
+    await direct.set(names.window, 5, 'PXAT', SOON);
+    await direct.config('SET', 'maxmemory', '1');
+    await expect(direct.set(names.shared, 5)).rejects.toThrow('OOM');
+    const clear = clockedScript(() => direct, 'counters/clearWindows-n');
+    const keys = [names.version, names.index, names.closed, names.window, names.granted];
+    expect(await clear(NOW_MS, keys, [names.version, 'x'])).toBe(0);
+    expect(await direct.exists(names.window)).toBe(0);
+    expect(await direct.get(names.closed)).toBe(String(NOW_MS));
   });
 });
 

@@ -20,12 +20,13 @@ local time = call('TIME')
 local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local lastEndMs = 0
 for i = 4, #KEYS do lastEndMs = math.max(lastEndMs, call('PEXPIRETIME', KEYS[i])) end
+-- Before anything is written: Redis at its maxmemory runs a script whose first write frees memory.
+call('UNLINK', part(KEYS, 4))
 if lastEndMs > 0 then
   -- A second longer than the windows, because a cost may be settled in a window that ends that much later.
   local keptUntilMs = math.max(lastEndMs + 1000, call('PEXPIRETIME', KEYS[3]))
   call('SET', KEYS[3], decimal(nowMs), 'PXAT', decimal(keptUntilMs))
 end
-call('UNLINK', part(KEYS, 4))
 if #ARGV > 2 then call('ZREM', KEYS[2], part(ARGV, 3)) end
 call('PUBLISH', ARGV[1], ARGV[2])
 local noted = string.match(call('GET', KEYS[1]) or '', ' (%d+)$')
