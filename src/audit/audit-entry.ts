@@ -102,23 +102,6 @@ export function auditIdOf(sequence: number): string {
   return `aud_${String(sequence).padStart(16, '0')}`;
 }
 
-/** The actor of an entry, as the audit log and events show it. */
-interface ShownActor extends Pick<Actor, 'type' | 'name' | 'email'> {
-  readonly adminTokenId: string | null;
-  /** Of a person or a program. */
-  readonly subject?: string;
-}
-
-/** The fields of an actor by their names in the API. */
-export function presentActor({ type, id, name, email }: Actor): ShownActor {
-  const hasSubject = (type === 'person' || type === 'program') && id !== null;
-  return {
-    ...{ type, adminTokenId: type === 'token' ? id : null, name },
-    ...(hasSubject && { subject: id }),
-    ...(email !== undefined && { email }),
-  };
-}
-
 /** `YYYY-MM-DDThh:mm:ssZ`, with fractions where it has some, as a value before or after a change. */
 export function auditedInstant(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString().replace('.000Z', 'Z');

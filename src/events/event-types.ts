@@ -43,14 +43,7 @@ const CHANGE = {
         description:
           'The fields that changed, by their names in the API, each with its value before and after.',
       },
-      actor: dataOf(
-        {
-          ...{ type: TEXT, adminTokenId: TEXT_OR_NULL, name: TEXT },
-          subject: { ...TEXT, description: 'By which the identity provider knows a person or a program.' },
-          email: { ...TEXT, description: 'Of a person, if it is known.' },
-        },
-        ['subject', 'email'],
-      ),
+      actor: dataOf({ type: TEXT, adminTokenId: TEXT_OR_NULL, name: TEXT }),
       reason: TEXT_OR_NULL,
       auditId: TEXT,
       outcome: {

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../audit/audit-entry.ts';
-import { auditIdOf, presentActor } from '../audit/audit-entry.ts';
+import { auditIdOf } from '../audit/audit-entry.ts';
 import { TYPES_OF_ACTIONS } from './types-of-actions.ts';
 
 /** An event as it is written into the outbox. */
@@ -26,7 +26,7 @@ export function eventOfEntry(entry: AuditEntry, hash: Uint8Array): OutboxEvent |
   if (type === null) return undefined;
   const auditId = auditIdOf(sequence);
   const rest = {
-    actor: presentActor(actor),
+    actor: { type: actor.type, adminTokenId: actor.type === 'token' ? actor.id : null, name: actor.name },
     reason,
     auditId,
     ...(outcome !== 'success' && { outcome }),

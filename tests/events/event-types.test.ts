@@ -22,27 +22,24 @@ const ENTRY = {
   jobId: null,
 } as const;
 
-const PERSON = { type: 'person', id: 'alice', name: 'Alice', email: 'alice@example.com' } as const;
 const HASH = Buffer.from('0102030405ff0708', 'hex');
 
 describe('the event of an audited change', () => {
   const changes = AUDIT_ACTIONS.filter((action) => TYPES_OF_ACTIONS[action] !== null);
 
   it.each(changes)('%s is a valid CloudEvent with data as its type declares', (action) => {
-    for (const actor of [ENTRY.actor, PERSON]) {
-      const event = eventOfEntry({ ...ENTRY, action, actor }, HASH);
-      if (event === undefined) throw new Error('there is no event');
-      const text = cloudEventText(event, '/tollgate');
-      const parsed = HTTP.toEvent({
-        headers: { 'content-type': 'application/cloudevents+json' },
-        body: text,
-      }) as CloudEvent<object>;
-      expect(parsed.validate()).toBe(true);
-      expect(parsed.type).toBe(TYPES_OF_ACTIONS[action]);
-      const { data } = EVENT_TYPES[TYPES_OF_ACTIONS[action] ?? 'tollgate.key.updated'];
-      const validate = new Ajv2020({ validateFormats: false }).compile(data);
-      expect([validate(parsed.data), validate.errors]).toEqual([true, null]);
-    }
+    const event = eventOfEntry({ ...ENTRY, action }, HASH);
+    if (event === undefined) throw new Error('there is no event');
+    const text = cloudEventText(event, '/tollgate');
+    const parsed = HTTP.toEvent({
+      headers: { 'content-type': 'application/cloudevents+json' },
+      body: text,
+    }) as CloudEvent<object>;
+    expect(parsed.validate()).toBe(true);
+    expect(parsed.type).toBe(TYPES_OF_ACTIONS[action]);
+    const { data } = EVENT_TYPES[TYPES_OF_ACTIONS[action] ?? 'tollgate.key.updated'];
+    const validate = new Ajv2020({ validateFormats: false }).compile(data);
+    expect([validate(parsed.data), validate.errors]).toEqual([true, null]);
   });
 
   it('says what its entry says', () => {

@@ -1,6 +1,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
-import { AUDIT_ACTIONS, type AuditEntry, auditIdOf, presentActor } from '../../audit/audit-entry.ts';
+import { AUDIT_ACTIONS, type AuditEntry, auditIdOf } from '../../audit/audit-entry.ts';
 import { type AuditFilter, type AuditLog, CHAIN_PROBLEMS, EXPECTATIONS } from '../../audit/audit-log.ts';
+import type { Actor } from '../../audit/change-context.ts';
 import { TollgateError } from '../../errors.ts';
 import { type CsvValue, csvFile, csvRows } from '../../platform/text/csv.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
@@ -232,6 +233,22 @@ function presentEntry(entry: AuditEntry): object {
     address,
     outcome,
     jobId,
+  };
+}
+
+interface ShownActor extends Pick<Actor, 'type' | 'name' | 'email'> {
+  readonly adminTokenId: string | null;
+  /** Of a person or a program. */
+  readonly subject?: string;
+}
+
+/** The fields of an actor by their names in the API. */
+function presentActor({ type, id, name, email }: Actor): ShownActor {
+  const hasSubject = (type === 'person' || type === 'program') && id !== null;
+  return {
+    ...{ type, adminTokenId: type === 'token' ? id : null, name },
+    ...(hasSubject && { subject: id }),
+    ...(email !== undefined && { email }),
   };
 }
 
