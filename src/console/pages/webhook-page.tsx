@@ -52,7 +52,8 @@ function Trouble({ webhook: { disabledReason, failingSince } }: { readonly webho
   if (failingSince === null) return null;
   return (
     <Notice tone="limited">
-      All attempts have failed since <RelativeTime at={failingSince} />. After 5 days it is disabled.
+      All attempts have failed since <RelativeTime at={failingSince} />. After 5 days it is disabled, once
+      three attempts have failed within three days.
     </Notice>
   );
 }
