@@ -146,7 +146,7 @@ describe('a replica whose Postgres', () => {
     await isBack(secret);
   });
 
-  it('blocks a statement gives it 503 in time, and goes on afterwards', async () => {
+  it('blocks a statement gives it 503, and goes on afterwards', async () => {
     const secret = await newKey();
     await asSuperuser(async (client) => {
       const { host, port } = client;
