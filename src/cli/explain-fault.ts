@@ -26,7 +26,8 @@ export function explainFault(error: unknown): Explanation {
   return { exitCode: EXIT_CODES.fault, message };
 }
 
-function kindOf({ status }: ManagementFault): keyof typeof EXIT_CODES {
+function kindOf({ status, code }: ManagementFault): keyof typeof EXIT_CODES {
+  if (code === UNDER_WAY) return 'unavailable';
   if (status === 401 || status === 403) return 'credentials';
   if (status === 404) return 'notFound';
   if (status === 409 || status === 412) return 'conflict';
@@ -36,6 +37,7 @@ function kindOf({ status }: ManagementFault): keyof typeof EXIT_CODES {
 }
 
 function sentencesOf({ message, fields, code, details, requestId }: ManagementFault): string {
+  if (code === UNDER_WAY) return `An earlier attempt of this request is still under way${MAY_BE_DONE}`;
   const notes = [
     ...fields.map(({ field, message: rule }) => `  ${field}: ${rule}`),
     ...(typeof details.requiredScope === 'string' ? [`  The scope it needs: ${details.requiredScope}`] : []),
@@ -46,6 +48,8 @@ function sentencesOf({ message, fields, code, details, requestId }: ManagementFa
   return [message, ...notes].join('\n');
 }
 
+/** An attempt got no response, and the gateway is still at work for it. */
+const UNDER_WAY = 'idempotency_in_progress';
 const REDIRECT =
   'The address responds with a redirect, which is not followed: name the address of the management interface itself.';
 

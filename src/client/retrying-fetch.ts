@@ -3,6 +3,8 @@ import { timedFetch } from './timed-fetch.ts';
 export interface RetryOptions {
   /** How often a request is retried at most; 0 for never. */
   readonly retries?: number;
+  /** After which statuses a GET is retried; 429, 502, 503 and 504 by default. */
+  readonly retriedGetStatuses?: readonly number[];
   /** With a longer wait the response is returned, or the error thrown, instead of retrying. Milliseconds. */
   readonly longestWaitMs?: number;
   /**
@@ -48,6 +50,7 @@ type Outcome = Response | FailedAttempt;
  */
 export function retryingFetch({
   retries = DEFAULT_RETRIES,
+  retriedGetStatuses = TEMPORARY,
   longestWaitMs = LONGEST_WAIT_MS,
   timeoutMs = TIMEOUT_MS,
   onWait = () => {},
@@ -59,7 +62,7 @@ export function retryingFetch({
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await send(request, timeoutMs);
       if ('error' in outcome && (outcome.brokeOff || mayBeReceived(outcome.error))) lost = outcome;
-      const reason = await reasonToRetry(request, outcome);
+      const reason = await reasonToRetry(request, outcome, retriedGetStatuses);
       const waitMs = retryAfterMs(outcome) ?? FIRST_WAIT_MS * 2 ** attempt;
       if (reason === undefined || attempt >= retries || waitMs > longestWaitMs)
         return resultOf(outcome, lost);
@@ -136,12 +139,17 @@ function codeOf(error: unknown): string | undefined {
   return cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
 }
 
-async function reasonToRetry(request: Request, outcome: Outcome): Promise<string | undefined> {
+async function reasonToRetry(
+  request: Request,
+  outcome: Outcome,
+  retriedGetStatuses: readonly number[],
+): Promise<string | undefined> {
   if (outcome instanceof Response) {
     // 409 with Retry-After: an earlier attempt of this request is still running.
     const { status, headers } = outcome;
     if (failsIfRepeated(request) && (await mayBeCarriedOut(outcome))) return undefined;
-    const isTemporary = TEMPORARY.includes(status) || (status === 409 && headers.has('retry-after'));
+    const temporary = request.method === 'GET' ? retriedGetStatuses : TEMPORARY;
+    const isTemporary = temporary.includes(status) || (status === 409 && headers.has('retry-after'));
     return isTemporary ? `the gateway responded with ${status}` : undefined;
   }
   if (outcome.brokeOff) return 'the response broke off';

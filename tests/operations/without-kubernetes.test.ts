@@ -5,6 +5,7 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PATIENT_MS } from '../../src/cli/api/session.ts';
 import { readSettings, SETTINGS } from '../../src/settings/settings.ts';
 import { startLoad } from '../reliability/support/steady-load.ts';
 import { Admin } from '../support/admin.ts';
@@ -111,6 +112,18 @@ it('the HAProxy of docker-compose.yml lets the same headers through', async () =
     expect(headerRules(shipped, frontend)).toEqual(rules);
   }
   await run(await requireProgram('haproxy', 'haproxy'), ['-c', '-f', 'k8s/compose/haproxy.cfg']);
+});
+
+it('each HAProxy waits for management as long as the tollgate command does', async () => {
+  const [documented = ''] = await blocks('haproxy');
+  const shipped = await readFile('k8s/compose/haproxy.cfg', 'utf8');
+  for (const configuration of [documented, shipped]) {
+    const [, name = ''] =
+      /^frontend management\n(?: .*\n)* +default_backend (\S+)$/m.exec(configuration) ?? [];
+    const [section = ''] = configuration.split(`\nbackend ${name}\n`)[1]?.split(/^\S/m) ?? [];
+    const [, seconds] = /^ +timeout server (\d+)s$/m.exec(section) ?? [];
+    expect(Number(seconds) * 1000).toBeGreaterThanOrEqual(PATIENT_MS);
+  }
 });
 
 /** The lines of a frontend that change the headers of requests. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { createManagementClient, type ManagementClient } from '../../client/management-client.ts';
-import { DEFAULT_RETRIES, retryingFetch } from '../../client/retrying-fetch.ts';
+import { DEFAULT_RETRIES, type RetryOptions, retryingFetch } from '../../client/retrying-fetch.ts';
 import { CommandFault } from '../command-fault.ts';
 import { wholeNumber } from '../option-values.ts';
 import { Output, type OutputOptions, writesData } from '../output/output.ts';
@@ -23,7 +23,9 @@ export interface SessionOptions extends ConnectionOptions, OutputOptions {
 }
 
 /** Of the patient client. `fetch` itself gives up after 300 s without the head of a response. */
-const PATIENT_MS = 290_000;
+export const PATIENT_MS = 290_000;
+/** After 504 the gateway may still be at work for a request that a proxy has given up; another one would start all of it again. */
+const PATIENT: RetryOptions = { timeoutMs: PATIENT_MS, retriedGetStatuses: [429, 502, 503] };
 
 /** Does a command's work with its arguments, in the order of their declaration, and its options. */
 export type Handle<Options> = (session: Session, words: readonly string[], options: Options) => Promise<void>;
@@ -65,18 +67,18 @@ export function audited(command: Command): Command {
 export async function openSession(options: SessionOptions, terminal: Terminal): Promise<Session> {
   const output = new Output(options, terminal);
   const connection = await readConnection(options, terminal);
-  const clientOf = (timeoutMs?: number) =>
+  const clientOf = (patience: RetryOptions = {}) =>
     createManagementClient({
       ...connection,
       headers: { 'user-agent': 'tollgate', ...reasonHeader(options.reason) },
-      fetch: endingWith(connection, notingDelays(retryingFetchOf(options, output, timeoutMs), output)),
+      fetch: endingWith(connection, notingDelays(retryingFetchOf(options, output, patience), output)),
     });
   return {
     url: connection.url,
     output,
     terminal,
     client: clientOf(),
-    patientClient: clientOf(PATIENT_MS),
+    patientClient: clientOf(PATIENT),
   };
 }
 
@@ -119,11 +121,11 @@ function notingDelays(
 function retryingFetchOf(
   { retries }: SessionOptions,
   output: Output,
-  timeoutMs?: number,
+  patience: RetryOptions,
 ): (request: Request) => Promise<Response> {
   return retryingFetch({
     retries,
-    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...patience,
     onWait: (reason, waitMs) => output.note(`Trying again in ${waitMs / 1000} s: ${reason}.`),
   });
 }
