@@ -297,9 +297,7 @@ describe('a key', () => {
     await dialogOf(page).getByLabel('Name').fill('Mine');
     await stage.fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { name: 'Theirs', tags: ['theirs'] });
     await dialogOf(page).getByRole('button', { name: 'Save' }).click();
-    await dialogOf(page)
-      .getByRole('heading', { name: 'Another administrator has changed this key' })
-      .waitFor();
+    await dialogOf(page).getByRole('heading', { name: 'This key has changed since you opened it' }).waitFor();
     expect(await dialogOf(page).locator('tbody tr').allInnerTexts()).toEqual([
       'Name\tContested\tTheirs\tMine',
       'Tags\told\ttheirs\told',

@@ -51,7 +51,13 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
   const isConflict = update.errorKind === 'conflict';
   if (isConflict && theirs !== undefined)
     return (
-      <Dialog open wide title="Another administrator has changed this key" onClose={onClose}>
+      <Dialog
+        open
+        wide
+        onClose={onClose}
+        title="This key has changed since you opened it"
+        description="By another administrator, or by an earlier attempt of yours to save. Your changes are still here."
+      >
         <KeyConflict
           base={base.draft}
           theirs={theirs.draft}
@@ -73,7 +79,10 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
   );
 }
 
-/** The version that another administrator has saved. If it can't be read, the form shows why the key could not be saved. */
+/**
+ * The version that was saved meanwhile, by another administrator or by an attempt whose response was lost. If it can't be read, the form
+ * shows why the key could not be saved.
+ */
 function useTheirVersion(consumerApiKeyId: string) {
   const { client } = useApi();
   const [theirs, setTheirs] = useState<Version>();
