@@ -231,6 +231,14 @@ describe('the page of usage', () => {
     await until(() => dates().join() === '2026-11-18,2027-11-25');
     expect(await last.getAttribute('aria-invalid')).toBe('false');
     expect(await page.getByLabel('Range').inputValue()).toBe('custom');
+    // Dates that are no range stay on the way from one to the other, and no longer.
+    await first.press('ArrowRight');
+    await page.keyboard.press('Delete');
+    await last.focus();
+    expect(await first.inputValue()).toBe('');
+    await page.getByLabel('Chart by').focus();
+    await until(async () => (await first.inputValue()) === '2026-11-18');
+    expect([await last.inputValue(), dates()]).toEqual(['2027-11-25', ['2026-11-18', '2027-11-25']]);
     await close();
   });
 

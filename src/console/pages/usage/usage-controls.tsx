@@ -1,5 +1,5 @@
 import { X } from 'lucide-react';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type FocusEvent, type ReactNode, useEffect, useState } from 'react';
 import { useScopes } from '../../api/api-context.tsx';
 import { useLive } from '../../api/live.ts';
 import { Button } from '../../components/forms/button.tsx';
@@ -126,13 +126,20 @@ interface DayControlsProps extends Pick<UsageControlsProps, 'onChange'> {
   readonly dates: NonNullable<UsageView['dates']>;
 }
 
-/** Applies dates once they are a range: on the way to the day 25 a browser gives the day 2, which may be before the first day. */
+/**
+ * Applies dates once they are a range: on the way to the day 25 a browser gives the day 2, which may be before the first day. Dates that
+ * are still no range when the focus leaves both fields are replaced by those of the usage that is shown.
+ */
 function DayControls({ dates: { first, last }, onChange }: DayControlsProps) {
   const [typed, setTyped] = useState({ first, last });
   useEffect(() => setTyped({ first, last }), [first, last]);
   const change = (dates: typeof typed) => {
     setTyped(dates);
     if (isRange(dates)) onChange({ from: dates.first, to: dates.last });
+  };
+  const leave = ({ relatedTarget: next }: FocusEvent) => {
+    const isOtherDay = next instanceof HTMLInputElement && next.type === 'date';
+    if (!isOtherDay && !isRange(typed)) setTyped({ first, last });
   };
   return (
     <>
@@ -143,6 +150,7 @@ function DayControls({ dates: { first, last }, onChange }: DayControlsProps) {
           max={typed.last}
           aria-invalid={!isRange(typed)}
           onChange={({ target }) => change({ ...typed, first: target.value })}
+          onBlur={leave}
         />
       </Control>
       <Control label="Last day">
@@ -152,6 +160,7 @@ function DayControls({ dates: { first, last }, onChange }: DayControlsProps) {
           min={typed.first}
           aria-invalid={!isRange(typed)}
           onChange={({ target }) => change({ ...typed, last: target.value })}
+          onBlur={leave}
         />
       </Control>
     </>
