@@ -1,5 +1,5 @@
 import { ManagementFault } from '../client/management-fault.ts';
-import { isCertificateFault, mayBeReceived } from '../client/retrying-fetch.ts';
+import { isCertificateFault, isUncertain, mayBeReceived } from '../client/retrying-fetch.ts';
 import { CONNECTION_FAULTS } from '../platform/connection-faults.ts';
 import { CommandFault } from './command-fault.ts';
 import { EXIT_CODES } from './exit-codes.ts';
@@ -36,8 +36,8 @@ function kindOf({ status, code }: ManagementFault): keyof typeof EXIT_CODES {
   return 'fault';
 }
 
-function sentencesOf({ message, fields, code, details, requestId }: ManagementFault): string {
-  if (code === UNDER_WAY) return `An earlier attempt of this request is still under way${MAY_BE_DONE}`;
+function sentencesOf({ message, fields, status, code, details, requestId }: ManagementFault): string {
+  if (code === UNDER_WAY) return `An earlier attempt of this request is still under way. ${MAY_BE_DONE}`;
   const notes = [
     ...fields.map(({ field, message: rule }) => `  ${field}: ${rule}`),
     ...(typeof details.requiredScope === 'string' ? [`  The scope it needs: ${details.requiredScope}`] : []),
@@ -45,7 +45,8 @@ function sentencesOf({ message, fields, code, details, requestId }: ManagementFa
       ? [`  The gateway's log has more under ${requestId}.`]
       : []),
   ];
-  return [message, ...notes].join('\n');
+  const sentences = isUncertain(status, code) ? `${message} ${MAY_BE_DONE}` : message;
+  return [sentences, ...notes].join('\n');
 }
 
 /** An attempt got no response, and the gateway is still at work for it. */
@@ -64,17 +65,17 @@ function isRedirect(error: unknown): boolean {
 /** `fetch` rejects with a TypeError; its cause has the system's error code. */
 function connectionFault(error: unknown): string | undefined {
   if (error instanceof Error && error.name === 'TimeoutError')
-    return `The gateway did not respond in time${MAY_BE_DONE}`;
+    return `The gateway did not respond in time. ${MAY_BE_DONE}`;
   if (!(error instanceof TypeError) || !(error.cause instanceof Error)) return undefined;
   const { cause } = error;
   const reason = 'code' in cause ? String(cause.code) : cause.message;
   // The message of a body that ends before its end.
   if (error.message === 'terminated')
-    return `The connection broke before the whole response had come (${reason})${MAY_BE_DONE}`;
+    return `The connection broke before the whole response had come (${reason}). ${MAY_BE_DONE}`;
   if (mayBeReceived(error))
-    return `The connection broke before a response had come (${reason})${MAY_BE_DONE}`;
+    return `The connection broke before a response had come (${reason}). ${MAY_BE_DONE}`;
   const meaning = isCertificateFault(error) ? CONNECTION_FAULTS[reason] : undefined;
   return `The gateway can not be reached (${reason})${meaning === undefined ? '' : `: ${meaning}`}.`;
 }
 
-const MAY_BE_DONE = ': if the command makes a change, it may have been made.';
+const MAY_BE_DONE = 'If the command makes a change, it may have been made.';

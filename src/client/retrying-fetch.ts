@@ -25,8 +25,8 @@ const TIMEOUT_MS = 60_000;
 const TEMPORARY: readonly number[] = [429, 502, 503, 504];
 /** Those that come from in front of the gateway, which may have carried the request out. */
 const UNCERTAIN: readonly number[] = [502, 504];
-/** The code of a 503 of the gateway after which the change may have been made. */
-const UNCERTAIN_CODE = 'store_unavailable';
+/** Codes of the gateway after which the change may have been made. */
+const UNCERTAIN_CODES: readonly string[] = ['store_unavailable', 'idempotency_in_progress'];
 /** Codes of connections that were never made, or whose TLS failed: the gateway has not received the request. */
 const NOT_SENT =
   /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EPROTO|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$|^ERR_SSL|CERT|SIGNATURE/;
@@ -45,8 +45,8 @@ type Outcome = Response | FailedAttempt;
  * `Idempotency-Key` that is the same in every attempt, and resolves when its whole response has come: if the connection breaks before, it
  * is retried, and the gateway repeats its response. A certificate that is not accepted ends it at once. A DELETE, or a PUT or PATCH with a
  * precondition, that may have been carried out is not retried, because a second one would get 404 or 412: its connection broke, a proxy
- * says 502 or 504, or the gateway says 503 `store_unavailable`. If all attempts fail, rejects with the last error of one that may have
- * been carried out, if there is one.
+ * says 502 or 504, or the gateway says 503 `store_unavailable`. If all attempts of a change fail for the moment, the result is that of the
+ * last one that may have been carried out, if there is one.
  */
 export function retryingFetch({
   retries = DEFAULT_RETRIES,
@@ -58,24 +58,27 @@ export function retryingFetch({
   return async (request) => {
     if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
       request.headers.set('Idempotency-Key', newIdempotencyKey());
-    let lost: FailedAttempt | undefined;
+    let lost: Outcome | undefined;
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await send(request, timeoutMs);
-      if ('error' in outcome && (outcome.brokeOff || mayBeReceived(outcome.error))) lost = outcome;
+      if (await mayBeCarriedOut(request, outcome)) lost = outcome;
       const reason = await reasonToRetry(request, outcome, retriedGetStatuses);
       const waitMs = retryAfterMs(outcome) ?? FIRST_WAIT_MS * 2 ** attempt;
       if (reason === undefined || attempt >= retries || waitMs > longestWaitMs)
-        return resultOf(outcome, lost);
+        return resultOf(outcome, lost, reason);
       onWait(reason, waitMs);
-      if (outcome instanceof Response) await outcome.body?.cancel();
+      if (outcome !== lost && outcome instanceof Response) await outcome.body?.cancel();
       await pause(waitMs, request.signal);
     }
   };
 }
 
-function resultOf(outcome: Outcome, lost: FailedAttempt | undefined): Response {
-  if (outcome instanceof Response) return outcome;
-  throw (lost ?? outcome).error;
+function resultOf(outcome: Outcome, lost: Outcome | undefined, reason: string | undefined): Response {
+  // A response after which nothing is retried says what became of the request. Another one may be about the last attempt only.
+  const isFinal = outcome instanceof Response && reason === undefined;
+  const result = isFinal ? outcome : (lost ?? outcome);
+  if (result instanceof Response) return result;
+  throw result.error;
 }
 
 /** 16 random bytes in hexadecimal digits. */
@@ -147,7 +150,7 @@ async function reasonToRetry(
   if (outcome instanceof Response) {
     // 409 with Retry-After: an earlier attempt of this request is still running.
     const { status, headers } = outcome;
-    if (failsIfRepeated(request) && (await mayBeCarriedOut(outcome))) return undefined;
+    if (failsIfRepeated(request) && (await mayBeCarriedOut(request, outcome))) return undefined;
     const temporary = request.method === 'GET' ? retriedGetStatuses : TEMPORARY;
     const isTemporary = temporary.includes(status) || (status === 409 && headers.has('retry-after'));
     return isTemporary ? `the gateway responded with ${status}` : undefined;
@@ -164,15 +167,22 @@ function failsIfRepeated({ method, headers }: Request): boolean {
   return method === 'DELETE';
 }
 
-/** Whether this response leaves open that the request was carried out. Its body can still be read. */
-async function mayBeCarriedOut(response: Response): Promise<boolean> {
-  if (UNCERTAIN.includes(response.status)) return true;
-  if (response.status !== 503) return false;
-  const fault: unknown = await response
+/** Whether this outcome leaves open that the request made its change. The body of a response can still be read. */
+async function mayBeCarriedOut({ method }: Request, outcome: Outcome): Promise<boolean> {
+  if (method === 'GET') return false;
+  if (!(outcome instanceof Response)) return outcome.brokeOff === true || mayBeReceived(outcome.error);
+  if (outcome.status !== 409 && outcome.status !== 503) return isUncertain(outcome.status, '');
+  const fault: unknown = await outcome
     .clone()
     .json()
     .catch(() => undefined);
-  return typeof fault === 'object' && fault !== null && 'code' in fault && fault.code === UNCERTAIN_CODE;
+  const hasCode = typeof fault === 'object' && fault !== null && 'code' in fault;
+  return hasCode && isUncertain(outcome.status, fault.code);
+}
+
+/** Whether a response with this status and code leaves open that the request was carried out. */
+export function isUncertain(status: number, code: unknown): boolean {
+  return UNCERTAIN.includes(status) || (typeof code === 'string' && UNCERTAIN_CODES.includes(code));
 }
 
 function retryAfterMs(outcome: Outcome): number | undefined {

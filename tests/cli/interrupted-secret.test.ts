@@ -86,7 +86,7 @@ describe('a command with --secret-file that is interrupted during its request', 
     const { code, stderr } = await ended;
     expect(code).toBe(75);
     expect(stderr).toContain('The change may have been made');
-    expect(stderr).toMatch(/\nThe connection broke before the whole response had come \(\w+\): if .*\.\n$/);
+    expect(stderr).toMatch(/\nThe connection broke before the whole response had come \(\w+\)\. If .*\.\n$/);
     await expect(stat(file)).rejects.toThrow('ENOENT');
   });
 

@@ -87,6 +87,6 @@ describe('behind a proxy that does not wait for all of the work', () => {
     const file = 'k8s/components/configuration/gateway.yaml';
     const { code, stderr } = await tollgate('config', 'apply', file, '--yes');
     expect([code, attempts]).toEqual([75, 4]);
-    expect(stderr).toContain('under way: if the command makes a change, it may have been made.');
+    expect(stderr).toContain('under way. If the command makes a change, it may have been made.');
   });
 });

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpServer, type ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
@@ -91,12 +91,20 @@ describe('the exit code of tollgate', () => {
     );
   });
 
-  it('is 75 where the response to a DELETE is lost, and the message says that it may be done', async () => {
+  it.each<[string, (res: ServerResponse) => void, RegExp]>([
+    ['is lost', (res) => res.socket?.destroy(), /^The connection broke before a response had come \(\w+\)\./],
+    ['is the 504 of a proxy', (res) => res.writeHead(504).end('<html>'), /^The response has the status 504 /],
+    [
+      'is that a store does not respond',
+      (res) => res.writeHead(503).end('{"error": "Try again shortly.", "code": "store_unavailable"}'),
+      /^Try again shortly\./,
+    ],
+  ])('is 75 where the response to a DELETE %s: it may be done', async (_what, respond, reason) => {
     const methods: (string | undefined)[] = [];
     const plan = JSON.stringify({ rateLimitId: 'gold', limit: 1, period: '1s' });
     const server = createHttpServer(({ method }, res) => {
       methods.push(method);
-      if (method === 'DELETE') res.socket?.destroy();
+      if (method === 'DELETE') respond(res);
       else res.writeHead(200, { 'X-Request-Id': 'a', 'Content-Type': 'application/json' }).end(plan);
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -105,9 +113,8 @@ describe('the exit code of tollgate', () => {
       const words = ['plans', 'delete', 'gold', '--yes', '--url', `http://127.0.0.1:${port}`];
       const { code, stderr } = await runInProcess(words, { TOLLGATE_TOKEN: 'any' });
       expect([code, methods]).toEqual([75, ['GET', 'DELETE']]);
-      expect(stderr).toMatch(
-        /^The connection broke before a response had come \(\w+\): if the command makes a change, it may have been made\.\n$/,
-      );
+      expect(stderr).toMatch(reason);
+      expect(stderr).toMatch(/\. If the command makes a change, it may have been made\.\n$/);
     } finally {
       server.close();
     }

@@ -210,6 +210,42 @@ describe('a request of the client', () => {
     });
   });
 
+  describe('that may have been carried out, and then only gets 503,', () => {
+    const others = bodyWith('overloaded');
+    /** To a POST whose first attempt gets this; all others get 503 `overloaded`. */
+    async function resultAfter(first: RequestListener, method = 'POST'): Promise<Response> {
+      received = [];
+      const port = await listen((req, res) => {
+        if (received.push(req) === 1) first(req, res);
+        else res.writeHead(503, { 'retry-after': '0' }).end(others);
+      });
+      return retryingFetch({ retries: 2 })(new Request(`http://127.0.0.1:${port}/`, { method }));
+    }
+
+    it('rejects with the error of its connection', async () => {
+      await expect(resultAfter((_req, res) => res.socket?.resetAndDestroy())).rejects.toMatchObject({
+        cause: { code: 'ECONNRESET' },
+      });
+      expect(received).toHaveLength(3);
+    });
+
+    it.each([
+      ['504 of a proxy', 504, '<html>'],
+      ['503 store_unavailable', 503, bodyWith('store_unavailable')],
+    ])('gets the %s', async (_what, status, body) => {
+      for (const method of ['POST', 'PATCH']) {
+        const response = await resultAfter((_req, res) => res.writeHead(status).end(body), method);
+        expect([response.status, await response.text()]).toEqual([status, body]);
+        server.close();
+      }
+    });
+
+    it('gets the last response where it changes nothing', async () => {
+      const response = await resultAfter((_req, res) => res.writeHead(504).end(), 'GET');
+      expect(await response.text()).toBe(others);
+    });
+  });
+
   it('to make something that gets half of a response is sent again with the same key', async () => {
     const keys: unknown[] = [];
     const port = await listen((req, res) => {
