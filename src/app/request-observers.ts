@@ -9,7 +9,7 @@ import { SIGN_IN_OPERATION } from '../management/sign-in/sign-in-app.ts';
 import { AccessLog } from '../observability/access-log.ts';
 import { BackendReachability } from '../observability/backend-reachability.ts';
 import { type KeyCounts, KeyMetrics } from '../observability/key-metrics.ts';
-import type { Route } from '../observability/outcomes.ts';
+import { outcomeOfError, type Route } from '../observability/outcomes.ts';
 import type { Reading } from '../observability/reading.ts';
 import { RequestMetrics } from '../observability/request-metrics.ts';
 import type { BufferedLogger } from '../platform/buffered-logger.ts';
@@ -27,6 +27,7 @@ export interface RequestObservers {
   /** Whether the last requests found no connection to the backend. */
   readonly isBackendUnreachable: boolean;
   proxied(summary: ExchangeSummary): void;
+  /** A request that was rejected for its head, or a call of another gateway for its form or its token. */
   rejected(error: TollgateError, requestId: string, route?: Route): void;
   /** A request that was only decided, for another gateway. */
   authorized(summary: ExchangeSummary): void;
@@ -86,8 +87,9 @@ export function observeRequests(
     },
     rejected(error, requestId, route) {
       const { status } = errorResponse(error);
-      metrics.rejected(status, route);
-      accessLog?.rejected(requestId, status, error.code, route);
+      const outcome = outcomeOfError(error.code);
+      metrics.rejected(outcome, status, route);
+      accessLog?.rejected({ requestId, status, route, outcome, errorCode: error.code });
     },
     authorized(summary) {
       decided(summary, 'authorize');

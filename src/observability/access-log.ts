@@ -46,6 +46,14 @@ export interface LoggedManagementRequest extends LoggedRequest {
   readonly notes: { readonly errorCode?: string; readonly operation?: string; readonly actor?: string };
 }
 
+/** The fields of a request that was rejected before the first step in a log line. */
+interface LoggedRejectedRequest extends Pick<LoggedRequest, 'requestId' | 'status'> {
+  readonly outcome: Outcome;
+  readonly errorCode: string;
+  /** Undefined at the public port: what the request was for may not be known. */
+  readonly route: Route | undefined;
+}
+
 export interface AccessLogOptions {
   /** The fraction of requests that is logged: above 0, and 1 for all. */
   readonly rate: number;
@@ -102,9 +110,9 @@ export class AccessLog {
     this.#write(request, { route, operation, outcome, errorCode, actor });
   }
 
-  /** Called when a request was rejected because of its head. The line repeats nothing of it but the request id. */
-  rejected(requestId: string, status: number, errorCode: string, route?: Route): void {
-    const outcome: Outcome = 'invalid_request';
+  /** Called when a request was rejected before the first step. The line repeats nothing of it but the request id. */
+  rejected(request: LoggedRejectedRequest): void {
+    const { requestId, status, route, outcome, errorCode } = request;
     if (this.#isChosen(status))
       this.#options.lines.info({ requestId, status, route, outcome, errorCode }, 'request');
   }

@@ -17,7 +17,7 @@ export const OUTCOMES = [
   'preflight',
   /** A limit of the key's plan rejected the request: 429. */
   'limited',
-  /** No valid API key: 401, or 429 for a client that tries too many. */
+  /** No valid API key: 401, or 429 for a client that tries too many. Or the gateway that asked sent no valid token: 401. */
   'unauthenticated',
   /** The key may not be used from the request's address or origin: 403. */
   'forbidden',

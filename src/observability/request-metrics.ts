@@ -140,14 +140,9 @@ export class RequestMetrics {
     this.overhead.observe(gatewayMs / 1000, position);
   }
 
-  /** Called when a request was rejected because of its head. Its method is not reliable, and it has no duration. */
-  rejected(status: number, route: Route = 'backend'): void {
-    this.total.add([
-      ROUTES.indexOf(route),
-      OUTCOMES.indexOf('invalid_request'),
-      OTHER_METHOD,
-      statusClassOf(status),
-    ]);
+  /** Called when a request was rejected before the first step: its method is not reliable, and it has no duration. */
+  rejected(outcome: Outcome, status: number, route: Route = 'backend'): void {
+    this.total.add([ROUTES.indexOf(route), OUTCOMES.indexOf(outcome), OTHER_METHOD, statusClassOf(status)]);
   }
 }
 

@@ -445,5 +445,9 @@ describe('a gateway that only decides', () => {
     expect(await with_(['Tollgate-Authorize-Token', 'x', 'Tollgate-Authorize-Token', TOKEN])).toEqual(
       rejected,
     );
+    const metrics = await (await fetch(`${alone.replicas[0]?.opsUrl}/metrics`)).text();
+    const labels = 'status_class="4xx",method="other",outcome="unauthenticated",route="authorize"';
+    expect(metrics).toContain(`\ntollgate_requests_total{${labels}} 3\n`);
+    expect(metrics).not.toContain('outcome="invalid_request",route="authorize"');
   });
 });

@@ -158,6 +158,18 @@ describe('the access log', () => {
     });
   });
 
+  it('says of a call with a wrong AUTHORIZE_TOKEN that it is unauthenticated', async () => {
+    const gateway = await another({ AUTHORIZE_TOKEN: 'token-of-the-gateway-in-front' });
+    const headers = { 'x-request-id': 'token-1', 'tollgate-authorize-token': 'token-before-the-rotation' };
+    expect((await fetch(`${gateway.authorizeUrl}/authorize/envoy/`, { headers })).status).toBe(401);
+    expect(await lineOf(gateway, 'token-1')).toMatchObject({
+      route: 'authorize',
+      status: 401,
+      outcome: 'unauthenticated',
+      errorCode: 'invalid_authorize_token',
+    });
+  });
+
   it('says why the backend can not be reached, and once when that begins and ends', async () => {
     const port = await freePort();
     const gateway = await another({ BACKEND_URL: `http://127.0.0.1:${port}` });
