@@ -65,7 +65,12 @@ export async function openListeners(context: ReplicaContext, parts: ListenerPart
     return address.port;
   };
 
-  const admin = { ...common, management, connectionLimit: connectionLimits.admin };
+  const admin: PublicServerOptions = {
+    ...common,
+    management,
+    connectionLimit: connectionLimits.admin,
+    onRejected: (error, requestId) => parts.observers.rejected(error, requestId, 'management'),
+  };
   const clients = {
     ...common,
     proxied: proxy,

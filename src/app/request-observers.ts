@@ -28,7 +28,7 @@ export interface RequestObservers {
   readonly isBackendUnreachable: boolean;
   proxied(summary: ExchangeSummary): void;
   /** A request that was rejected for its head, or a call of another gateway for its form or its token. */
-  rejected(error: TollgateError, requestId: string, route?: Route): void;
+  rejected(error: TollgateError, requestId: string, route?: Route | 'management'): void;
   /** A request that was only decided, for another gateway. */
   authorized(summary: ExchangeSummary): void;
   /** A secret that was verified; its request is observed as one of management. */
@@ -88,7 +88,8 @@ export function observeRequests(
     rejected(error, requestId, route) {
       const { status } = errorResponse(error);
       const outcome = outcomeOfError(error.code);
-      metrics.rejected(outcome, status, route);
+      if (route === 'management') metrics.rejectedManagement();
+      else metrics.rejected(outcome, status, route);
       accessLog?.rejected({ requestId, status, route, outcome, errorCode: error.code });
     },
     authorized(summary) {

@@ -51,7 +51,7 @@ interface LoggedRejectedRequest extends Pick<LoggedRequest, 'requestId' | 'statu
   readonly outcome: Outcome;
   readonly errorCode: string;
   /** Undefined at the public port: what the request was for may not be known. */
-  readonly route: Route | undefined;
+  readonly route: Route | 'management' | undefined;
 }
 
 export interface AccessLogOptions {

@@ -117,6 +117,12 @@ export class RequestMetrics {
     this.management.add([this.#operations.indexOf(operation ?? NO_OPERATION), outcome]);
   }
 
+  /** Called when a request at the port of management was rejected for its head. A 501 or 505 is no failure of the gateway either. */
+  rejectedManagement(): void {
+    const outcome = MANAGEMENT_OUTCOMES.indexOf('invalid_request');
+    this.management.add([this.#operations.indexOf(NO_OPERATION), outcome]);
+  }
+
   /** Called when the response to a decided request has ended. The histograms have only those of the backend's route. */
   observe(
     outcome: Outcome,

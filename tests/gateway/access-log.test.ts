@@ -158,6 +158,24 @@ describe('the access log', () => {
     });
   });
 
+  it('has a line for a head that was rejected at ADMIN_PORT, and the metrics count it', async () => {
+    const gateway = await another({ ADMIN_PORT: '0' });
+    const adminPort = /"adminPort":(\d+)/.exec(gateway.output())?.[1];
+    const headers = { 'x-request-id': 'at-admin-1', via: '1.1 tollgate' };
+    expect((await fetch(`http://127.0.0.1:${adminPort}/rate-limit`, { headers })).status).toBe(508);
+    expect(await lineOf(gateway, 'at-admin-1')).toMatchObject({
+      route: 'management',
+      status: 508,
+      outcome: 'invalid_request',
+      errorCode: 'loop_detected',
+    });
+    const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
+    expect(metrics).toMatch(
+      /^tollgate_management_requests_total\{outcome="invalid_request",operation="none"\} 1$/m,
+    );
+    expect(metrics).not.toMatch(/^tollgate_requests_total\{/m);
+  });
+
   it('says of a call with a wrong AUTHORIZE_TOKEN that it is unauthenticated', async () => {
     const gateway = await another({ AUTHORIZE_TOKEN: 'token-of-the-gateway-in-front' });
     const headers = { 'x-request-id': 'token-1', 'tollgate-authorize-token': 'token-before-the-rotation' };
