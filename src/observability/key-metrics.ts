@@ -1,8 +1,10 @@
 import { OUTCOMES, type Outcome } from './outcomes.ts';
 import type { Reading } from './reading.ts';
 
-/** The most keys that are counted at a time. Beyond that, requests of further keys are not counted. */
+/** The most keys that are counted at a time. Beyond that, those with the fewest recent requests are forgotten. */
 const MOST_KEYS = 10_000;
+/** How many are forgotten at once, so that they are seldom sorted. */
+const FORGOTTEN_KEYS = MOST_KEYS / 10;
 /** After this time a request counts half when the busiest keys are chosen. Milliseconds. */
 const HALF_LIFE_MS = 60_000;
 
@@ -40,8 +42,7 @@ export class KeyMetrics {
   /** Called when a request of a key has ended. */
   observe(keyId: string, outcome: Outcome): void {
     this.#age();
-    const counts = this.#keys.get(keyId) ?? this.#open(keyId);
-    if (counts !== undefined) addTo(counts, OUTCOMES.indexOf(outcome), 1);
+    addTo(this.#keys.get(keyId) ?? this.#open(keyId), OUTCOMES.indexOf(outcome), 1);
   }
 
   /** Hands over what was counted since the last call, and forgets it. */
@@ -56,7 +57,6 @@ export class KeyMetrics {
     this.#age();
     for (const [keyId, byOutcome] of taken) {
       const counts = this.#keys.get(keyId) ?? this.#open(keyId);
-      if (counts === undefined) continue;
       for (const [position, requests] of byOutcome.entries()) addTo(counts, position, requests);
     }
   }
@@ -77,11 +77,17 @@ export class KeyMetrics {
     };
   }
 
-  #open(keyId: string): CountedKey | undefined {
-    if (this.#keys.size >= MOST_KEYS) return undefined;
+  #open(keyId: string): CountedKey {
+    if (this.#keys.size >= MOST_KEYS) this.#forgetLeastBusy();
     const counts = { byOutcome: new Float64Array(OUTCOMES.length), recent: 0 };
     this.#keys.set(keyId, counts);
     return counts;
+  }
+
+  /** Makes room for new keys, of which one may become the busiest. Of keys that are equally busy, the oldest are forgotten. */
+  #forgetLeastBusy(): void {
+    const byRecent = [...this.#keys].toSorted(([, a], [, b]) => a.recent - b.recent);
+    for (const [keyId] of byRecent.slice(0, FORGOTTEN_KEYS)) this.#keys.delete(keyId);
   }
 
   #busiest(): readonly (readonly [keyId: string, counts: CountedKey])[] {

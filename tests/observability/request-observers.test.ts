@@ -84,6 +84,27 @@ describe('the metrics of the busiest keys', () => {
     ]);
   });
 
+  it('show a key that becomes the busiest once 10 000 keys are in use', () => {
+    const { keys, shown } = measured(2);
+    for (let i = 0; i < 10_000; i += 1) keys.observe(`key_${i}`, 'forwarded');
+    for (let i = 0; i < 50; i += 1) keys.observe('key_0', 'forwarded');
+    for (let i = 0; i < 1000; i += 1) keys.observe('key_new', 'forwarded');
+    expect(shown()).toEqual([
+      ['key_new', 1000],
+      ['key_0', 51],
+    ]);
+  });
+
+  it('of workers show a key that becomes the busiest once 10 000 keys are in use', () => {
+    const all = measured(1);
+    const worker = measured(0);
+    for (let i = 0; i < 10_000; i += 1) worker.keys.observe(`key_${i}`, 'forwarded');
+    all.keys.add(worker.keys.take());
+    for (let i = 0; i < 1000; i += 1) worker.keys.observe('key_new', 'forwarded');
+    all.keys.add(worker.keys.take());
+    expect(all.shown()).toEqual([['key_new', 1000]]);
+  });
+
   it('are bounded, and have room again once keys have no more requests', () => {
     const { keys, shown, pass } = measured(20_000);
     for (let key = 0; key < 12_000; key += 1) keys.observe(`key_${key}`, 'forwarded');
