@@ -25,8 +25,32 @@ it('the runbook empties Redis of all that is ours, whatever customers are named'
     const customers = ["O'Brien GmbH", 'a "quoted" name', 'back\\slash', '$(reboot)', '-x', 'plain'];
     for (const customer of customers) await redis.set(windowKeyName('key_1', `main:${customer}`), 1);
     await redis.set("other's", 1);
-    await run('sh', ['-c', command], { env: { ...process.env, REDIS_URL: server.url } });
+    const [user, rights] = await documentedUser();
+    await redis.call('ACL', 'SETUSER', user, ...rights);
+    const url = server.url.replace('://', `://${user}:password@`);
+    await run('sh', ['-c', command], { env: { ...process.env, REDIS_ADMIN_URL: url } });
     expect(await redis.keys('*')).toEqual(["other's"]);
+  } finally {
+    redis.disconnect();
+    await server.stop();
+  }
+});
+
+it('the runbook empties Redis, or stops where the user has no right to do that', async () => {
+  await requireProgram('redis-cli', 'redis-tools');
+  const [, script = ''] = await shellBlocksOfRestore();
+  const server = await startRedisServer();
+  const redis = new Redis(server.url);
+  const flush = (url: string) =>
+    run('sh', ['-e', '-c', script], { env: { ...process.env, REDIS_ADMIN_URL: url } });
+  try {
+    await redis.set(windowKeyName('key_1', 'main'), 1);
+    const [user, rights] = await documentedUser();
+    await redis.call('ACL', 'SETUSER', user, ...rights);
+    await expect(flush(server.url.replace('://', `://${user}:password@`))).rejects.toMatchObject({ code: 1 });
+    expect(await redis.dbsize()).toBe(1);
+    expect((await flush(server.url)).stdout).toBe('OK\n0\n');
+    expect(await redis.dbsize()).toBe(0);
   } finally {
     redis.disconnect();
     await server.stop();
@@ -66,7 +90,7 @@ it('the runbook restores a dump over a database that was changed and migrated si
     await query(
       "CREATE TABLE of_a_later_version (id text REFERENCES plans); INSERT INTO of_a_later_version VALUES ('default')",
     );
-    const [restore = '', changes = ''] = await shellBlocksOfRestore();
+    const [restore = '', , changes = ''] = await shellBlocksOfRestore();
     await sh(restore);
     expect((await query('SELECT id, description FROM plans')).rows).toEqual([['default', 'of the backup']]);
     expect((await query("SELECT to_regclass('of_a_later_version')")).rows).toEqual([[null]]);
@@ -80,6 +104,13 @@ it('the runbook restores a dump over a database that was changed and migrated si
     await rm(directory, { recursive: true, force: true });
   }
 }, 300_000);
+
+/** The user of Redis that the docs call enough for the gateway, whose password is `password`: its name and its rights. */
+async function documentedUser(): Promise<readonly [user: string, rights: readonly string[]]> {
+  const [, user = '', rights = ''] =
+    /`ACL SETUSER (\S+) ([^`]*)`/.exec(await readFile('docs/settings.md', 'utf8')) ?? [];
+  return [user, rights.split(' ')];
+}
 
 /** What the runbook says about a restore: its steps, and what is to be known about them. */
 async function sectionOfRestore(): Promise<string> {
