@@ -3,6 +3,7 @@ import type { AdminTokenRepository } from '../admins/admin-token-repository.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import { type ErrorCode, StoreUnavailable, TollgateError } from '../errors.ts';
 import type { KeyService } from '../keys/key-service.ts';
+import { logChangedKeys } from '../keys/log-changed-keys.ts';
 import type { Grant } from '../permissions/principal.ts';
 import { isVisible } from '../permissions/visible-records.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -86,8 +87,10 @@ export class JobRunner {
     const atOnce = Math.min(Math.ceil(job.total / LEAST_TRANSACTIONS), KEYS_AT_ONCE);
     for (let start = 0; start < keyIds.length; start += atOnce) {
       if (this.#isStopped) return;
-      const result = await this.#change(job, keyIds.slice(start, start + atOnce), job.done + start);
+      const keysOfUnit = keyIds.slice(start, start + atOnce);
+      const result = await this.#change(job, keysOfUnit, job.done + start);
       if (result === 'lost') return;
+      if (result === 'moved') logChangedKeys(log, { action: job.action, jobId: job.id }, keysOfUnit);
       if (result === 'not allowed') {
         await store.end(job.id, holder, 'stopped');
         log.warn({ event: 'job_stopped', jobId: job.id }, 'a job lost the permission to change keys');

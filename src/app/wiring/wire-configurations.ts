@@ -1,6 +1,7 @@
 import type { ChangeContext } from '../../audit/change-context.ts';
 import type { DesiredState } from '../../desired-state/desired-state.ts';
 import { DesiredStateService } from '../../desired-state/desired-state-service.ts';
+import { logConfiguredKeys } from '../../desired-state/log-configured-keys.ts';
 import type { WebhookMaker } from '../../desired-state/new-managed-webhooks.ts';
 import { InvalidBody, StoreUnavailable, TollgateError } from '../../errors.ts';
 import { keyIdMaker } from '../../keys/key-id.ts';
@@ -85,6 +86,7 @@ export function configurationOfFile(
         const { plans, keys, webhooks } = applied.difference;
         const changes = plans.length + keys.length + webhooks.length;
         log.info({ event: 'configuration_applied', owner, changes }, 'CONFIG_FILE was applied');
+        logConfiguredKeys(log, owner, applied);
       }
       return [];
     } catch (error) {

@@ -5,6 +5,7 @@ import {
   type Difference,
   type WebhookStep,
 } from '../../desired-state/difference.ts';
+import { logConfiguredKeys } from '../../desired-state/log-configured-keys.ts';
 import type { RevealedSecret } from '../../desired-state/new-managed-keys.ts';
 import { InvalidBody, MissingScope } from '../../errors.ts';
 import { scopesOf } from '../../events/event-patterns.ts';
@@ -122,6 +123,7 @@ export const applyConfiguration: Endpoint<ApplyBody> = {
       { event: 'configuration_applied', owner: terms.owner, ...shown.summary },
       'a configuration was applied',
     );
+    logConfiguredKeys(log, terms.owner, applied);
     return {
       ...shown,
       secrets: secrets.map(presentSecret),

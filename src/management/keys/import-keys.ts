@@ -1,6 +1,7 @@
 import { type FieldFault, ImportRejected, InvalidBody, PlanNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import type { KeyToImport } from '../../keys/key-imports.ts';
+import { logChangedKeys } from '../../keys/log-changed-keys.ts';
 import type { ImportedSecret } from '../../keys/secrets/stored-secret.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -78,8 +79,12 @@ export const importConsumerKeys: Endpoint<ImportKeysBody> = {
   errors: ['secret_taken', 'plan_not_found'],
   async handle({ body: { keys, onConflict = 'fail' }, change }, { imports, clock, log }) {
     const results = await imports.import(readKeys(keys, clock), onConflict, change);
-    const imported = results.filter((result) => 'consumerApiKeyId' in result).length;
-    log.info({ event: 'keys_imported', imported, keys: keys.length }, 'consumer keys were imported');
+    const keyIds = results.flatMap((result) =>
+      'consumerApiKeyId' in result ? [result.consumerApiKeyId] : [],
+    );
+    const counts = { imported: keyIds.length, keys: keys.length };
+    log.info({ event: 'keys_imported', ...counts }, 'consumer keys were imported');
+    logChangedKeys(log, { action: 'import' }, keyIds);
     return { results };
   },
 };
