@@ -32,6 +32,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { Logger } from '../platform/logger.ts';
+import { withinDeadline } from '../platform/within-deadline.ts';
 import type { Route } from './outcomes.ts';
 import type { RequestTrace, RequestTracing, TracedEnd, TracingOptions, TracingSettings } from './tracing.ts';
 
@@ -40,6 +41,8 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 const OTHER_METHOD = '_OTHER';
 /** The pause between two log lines about traces that could not be delivered. Milliseconds. */
 const COMPLAINT_MS = 60_000;
+/** The longest that a stop waits for the collector. Usage is written only after it. Milliseconds. */
+const LAST_SPANS_MS = 2000;
 
 const propagator = new W3CTraceContextPropagator();
 
@@ -48,15 +51,17 @@ export class OpenTelemetryTracing implements RequestTracing {
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
   readonly #options: TracingOptions;
+  readonly #complain: () => void;
 
-  private constructor(provider: TracerProvider, options: TracingOptions) {
+  private constructor(provider: TracerProvider, options: TracingOptions, complain: () => void) {
     this.#provider = provider;
     this.#tracer = provider.getTracer('tollgate', options.version);
     this.#options = options;
+    this.#complain = complain;
   }
 
   static async start(options: TracingOptions): Promise<OpenTelemetryTracing> {
-    complainTo(options.log);
+    const complain = complainTo(options.log);
     const resource = defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'tollgate', 'service.version': options.version }))
       .merge(detectResources({ detectors: [hostDetector, envDetector] }));
@@ -66,7 +71,7 @@ export class OpenTelemetryTracing implements RequestTracing {
       sampler: samplerOf(options),
       spanProcessors: [new BatchSpanProcessor({ exporter, ...options.batches })],
     });
-    return new OpenTelemetryTracing(provider, options);
+    return new OpenTelemetryTracing(provider, options, complain);
   }
 
   begin(req: IncomingMessage, startedAtMs: number, route: Route = 'backend'): RequestTrace {
@@ -74,8 +79,14 @@ export class OpenTelemetryTracing implements RequestTracing {
     return new Trace(this.#tracer, parent, { req, startedAtMs, route, options: this.#options });
   }
 
-  stop(): Promise<void> {
-    return this.#provider.shutdown();
+  async stop(): Promise<void> {
+    const late = () => new Error(`no response of the collector after ${LAST_SPANS_MS} ms`);
+    try {
+      await withinDeadline(this.#provider.shutdown(), LAST_SPANS_MS, late);
+    } catch {
+      // The error is not logged: it may contain the collector's whole response.
+      this.#complain();
+    }
   }
 }
 
@@ -187,8 +198,11 @@ async function exporterOf({ protocol }: TracingSettings): Promise<SpanExporter> 
   return new OTLPTraceExporter();
 }
 
-/** Logs from time to time that traces are lost. The library's messages are not logged: they may contain an address or a header. */
-function complainTo(log: Logger): void {
+/**
+ * Logs from time to time that traces are lost: when the library reports an error, and when the returned function is called. The library's
+ * messages are not logged: they may contain an address or a header.
+ */
+function complainTo(log: Logger): () => void {
   let isQuiet = false;
   const complain = (): void => {
     if (isQuiet) return;
@@ -203,4 +217,5 @@ function complainTo(log: Logger): void {
     { error: complain, warn: ignore, info: ignore, debug: ignore, verbose: ignore },
     { logLevel: DiagLogLevel.ERROR, suppressOverrideMessage: true },
   );
+  return complain;
 }

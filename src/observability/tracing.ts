@@ -42,14 +42,14 @@ export interface RequestTrace {
   end(end: TracedEnd): void;
 }
 
-/** Traces requests. No method waits or throws. Traces that can't be delivered are dropped. */
+/** Traces requests. Only `stop` waits, and no method throws. Traces that can't be delivered are dropped. */
 export interface RequestTracing {
   /**
    * Called when a request comes in, at `startedAtMs` of the monotonic clock. Continues its `traceparent`, or starts a trace. `route` is
    * `backend` by default.
    */
   begin(req: IncomingMessage, startedAtMs: number, route?: Route): RequestTrace;
-  /** Sends the remaining spans. */
+  /** Sends the remaining spans. Resolves within 2 s, also if they could not be delivered. */
   stop(): Promise<void>;
 }
 

@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ask, original } from '../authorize/support/ask.ts';
 import { statusOf } from '../support/burst.ts';
@@ -191,6 +192,26 @@ describe('traces', () => {
     expect(await statusOf(gateway.url, key.secret)).toBe(200);
     await until(() => gateway.output().includes('traces can not be delivered'));
     expect(await gateway.stop()).toBe(0);
+    expect(gateway.output()).not.toContain('private');
+  });
+
+  it.each<[string, RequestListener | null]>([
+    ['is away', null],
+    ['does not respond', () => {}],
+    ['rejects them', (req, res) => res.writeHead(401).end(`you sent ${req.headers['api-key']}`)],
+  ])('are dropped at the stop, which is clean, where the collector %s', async (_name, respond) => {
+    const collector = respond && (await startOtlpReceiver(respond));
+    const gateway = await startGateway({
+      ...fleet.environment,
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector?.url ?? 'http://127.0.0.1:1',
+      OTEL_EXPORTER_OTLP_HEADERS: 'api-key=private-header',
+      OTEL_BSP_SCHEDULE_DELAY: '60000',
+    });
+    expect(await statusOf(gateway.url, key.secret)).toBe(200);
+    const code = await gateway.stop();
+    await collector?.stop();
+    expect(code).toBe(0);
+    expect(gateway.output()).toContain('traces can not be delivered');
     expect(gateway.output()).not.toContain('private');
   });
 

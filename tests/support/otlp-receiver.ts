@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** A span as it was received, what the tests look at. */
@@ -44,8 +44,8 @@ interface Export {
   }[];
 }
 
-/** Starts a collector on a loopback port. */
-export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+/** Starts a collector on a loopback port. It calls `respond` once it has read a request, and accepts all spans by default. */
+export async function startOtlpReceiver(respond: RequestListener = accept): Promise<OtlpReceiver> {
   const state = {
     types: new Set<string>(),
     spans: [] as ReceivedSpan[],
@@ -66,7 +66,7 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
         state.spans.push(...spans.map((span) => ({ ...span, attributes: values(span.attributes) })));
       }
     }
-    res.writeHead(req.url === '/v1/traces' ? 200 : 404, { 'content-type': type }).end();
+    respond(req, res);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return Object.assign(state, {
@@ -78,6 +78,10 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     },
   });
 }
+
+const accept: RequestListener = ({ url, headers }, res) => {
+  res.writeHead(url === '/v1/traces' ? 200 : 404, { 'content-type': headers['content-type'] ?? '' }).end();
+};
 
 function values(attributes: readonly Attribute[]): Readonly<Record<string, unknown>> {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
