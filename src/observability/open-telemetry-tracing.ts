@@ -199,8 +199,8 @@ async function exporterOf({ protocol }: TracingSettings): Promise<SpanExporter> 
 }
 
 /**
- * Logs from time to time that traces are lost: when the library reports an error, and when the returned function is called. The library's
- * messages are not logged: they may contain an address or a header.
+ * Logs from time to time that traces are lost: when the library reports an error or a loss, and when the returned function is called. The
+ * library's messages are not logged: they may contain an address or a header.
  */
 function complainTo(log: Logger): () => void {
   let isQuiet = false;
@@ -213,9 +213,21 @@ function complainTo(log: Logger): () => void {
     log.warn({ event: 'traces_lost' }, 'traces can not be delivered');
   };
   const ignore = (): void => {};
+  const warn = (message: string, details?: unknown): void => {
+    if (reportsLoss(message, details)) complain();
+  };
   diag.setLogger(
-    { error: complain, warn: ignore, info: ignore, debug: ignore, verbose: ignore },
-    { logLevel: DiagLogLevel.ERROR, suppressOverrideMessage: true },
+    { error: complain, warn, info: ignore, debug: ignore, verbose: ignore },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
   return complain;
+}
+
+/**
+ * Whether a warning of the library says that spans were lost: the queue was full (said with the next span that it takes), or the collector
+ * rejected some. A collector may also send a partial success without rejected spans, as a hint.
+ */
+function reportsLoss(message: string, details: unknown): boolean {
+  if (message.startsWith('Received Partial Success')) return /"rejectedSpans":"?[1-9]/.test(String(details));
+  return /^Dropped \d+ spans/.test(message);
 }

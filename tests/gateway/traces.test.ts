@@ -215,6 +215,57 @@ describe('traces', () => {
     expect(gateway.output()).not.toContain('private');
   });
 
+  it('that find the queue full are lost, which is logged', async () => {
+    const held: (() => void)[] = [];
+    let isSlow = true;
+    const slow = await startOtlpReceiver((_req, res) => {
+      if (isSlow) held.push(() => res.end());
+      else res.end();
+    });
+    const gateway = await startGateway({
+      ...fleet.environment,
+      OTEL_EXPORTER_OTLP_ENDPOINT: slow.url,
+      OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
+      OTEL_BSP_MAX_QUEUE_SIZE: '1',
+    });
+    // Of the two spans of the first request one is being sent and one is in the queue.
+    await statusOf(gateway.url, key.secret);
+    await until(() => held.length === 1);
+    await statusOf(gateway.url, key.secret);
+    isSlow = false;
+    for (const respond of held) respond();
+    await until(async () => {
+      await statusOf(gateway.url, key.secret);
+      return gateway.output().includes('traces can not be delivered');
+    });
+    await gateway.stop();
+    await slow.stop();
+  });
+
+  it.each([
+    ['some spans are rejected', '2', true],
+    ['no span is rejected', '0', false],
+  ])(
+    'are logged as lost only where some were: the collector says that %s',
+    async (_name, rejectedSpans, isLogged) => {
+      const collector = await startOtlpReceiver((_req, res) => {
+        res.setHeader('content-type', 'application/json');
+        res.end(JSON.stringify({ partialSuccess: { rejectedSpans, errorMessage: 'private-header' } }));
+      });
+      const gateway = await startGateway({
+        ...fleet.environment,
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_BSP_SCHEDULE_DELAY: '60000',
+      });
+      await statusOf(gateway.url, key.secret);
+      expect(await gateway.stop()).toBe(0);
+      await collector.stop();
+      expect(collector.received).not.toBe('');
+      expect(gateway.output().includes('traces can not be delivered')).toBe(isLogged);
+      expect(gateway.output()).not.toContain('private');
+    },
+  );
+
   it('that are off load nothing of OpenTelemetry', async () => {
     const gateway = await startGateway(
       {
