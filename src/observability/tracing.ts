@@ -36,7 +36,7 @@ export interface TracedEnd {
 /** The spans of one request: a server span, and within it a client span for the request to the backend. */
 export interface RequestTrace {
   readonly traceId: string;
-  /** Called when the request goes to the backend. Adds `traceparent` and `tracestate` to a flat list of headers. */
+  /** Called once, when the request is first sent to the backend: begins the client span. Adds its headers to a flat list. */
   forward(fields: string[]): void;
   /** Called once, when the request's response has ended. */
   end(end: TracedEnd): void;

@@ -19,6 +19,10 @@ let url: string;
 let key: { readonly id: string; readonly secret: string };
 /** The last `traceparent` and `tracestate` that the backend got. */
 let atBackend: readonly unknown[] = [];
+/** The `traceparent` of each attempt of a request for /again. The first attempt fails. */
+let attempts: unknown[] = [];
+/** Responds to the request for /held. */
+let held: (() => void) | undefined;
 
 beforeAll(async () => {
   receiver = await startOtlpReceiver();
@@ -33,7 +37,9 @@ beforeAll(async () => {
     },
     (req, res) => {
       atBackend = [req.headers.traceparent, req.headers.tracestate];
-      if (req.url === '/reset') req.socket.destroy();
+      if (req.url === '/again') attempts.push(req.headers.traceparent);
+      if (req.url === '/held') held = () => res.end();
+      else if (req.url === '/reset' || (req.url === '/again' && attempts.length === 1)) req.socket.destroy();
       else res.writeHead(req.url === '/missing' ? 404 : 200).end('ok');
     },
   );
@@ -53,9 +59,18 @@ async function send(path: string, fields: Readonly<Record<string, string>> = {})
   return response;
 }
 
+interface Spans {
+  readonly server: ReceivedSpan;
+  readonly client?: ReceivedSpan;
+}
+
 /** The spans of the request with this id: the server's, and the client's within it. */
-async function spansOf(requestId: string | null): Promise<{ server: ReceivedSpan; client?: ReceivedSpan }> {
-  const find = () => receiver.spans.find(({ attributes }) => attributes['tollgate.request.id'] === requestId);
+function spansOf(requestId: string | null): Promise<Spans> {
+  return spansWith('tollgate.request.id', requestId);
+}
+
+async function spansWith(attribute: string, value: string | null): Promise<Spans> {
+  const find = () => receiver.spans.find(({ attributes }) => attributes[attribute] === value);
   await until(() => find() !== undefined);
   const server = find();
   if (server === undefined) throw new Error('no span');
@@ -147,6 +162,46 @@ describe('with an endpoint of OpenTelemetry set, a request', () => {
     );
     expect(rejected.server.attributes).toMatchObject({ 'tollgate.outcome': 'unauthenticated' });
     expect(rejected.client).toBeUndefined();
+  });
+
+  it('has a client span only from when it has a connection, and none without', async () => {
+    const gateway = await startGateway({ ...fleet.environment, BACKEND_CONNECTIONS: '1' });
+    const headers = { authorization: `Bearer ${key.secret}` };
+    const queued = async (count: number) =>
+      (await (await fetch(`${gateway.opsUrl}/metrics`)).text()).includes(
+        `tollgate_backend_requests_queued ${count}\n`,
+      );
+    const first = fetch(`${gateway.url}/held`, { headers });
+    await until(() => held !== undefined);
+    const leave = new AbortController();
+    const left = fetch(`${gateway.url}/left`, { headers, signal: leave.signal }).catch(() => 'left');
+    const second = fetch(`${gateway.url}/queued`, { headers });
+    await until(() => queued(2));
+    leave.abort();
+    expect(await left).toBe('left');
+    await until(() => queued(1));
+    const releasedAtMs = Date.now();
+    held?.();
+    await Promise.all([first, second].map(async (response) => (await response).arrayBuffer()));
+    const { client } = await spansWith('url.path', '/queued');
+    expect(BigInt(client?.startTimeUnixNano ?? 0) / 1_000_000n).toBeGreaterThanOrEqual(BigInt(releasedAtMs));
+    expect((await spansWith('url.path', '/left')).client).toBeUndefined();
+    await gateway.stop();
+  });
+
+  it('that is sent to the backend twice has one client span', async () => {
+    let response = await send('/fine');
+    // It is sent again only if its connection was used before.
+    await until(async () => {
+      attempts = [];
+      await send('/fine');
+      response = await send('/again');
+      return response.status === 200;
+    });
+    const { server, client } = await spansOf(response.headers.get('x-request-id'));
+    const [traceparent] = attempts;
+    expect(attempts).toEqual([traceparent, traceparent]);
+    expect(traceparent).toBe(`00-${server.traceId}-${client?.spanId}-01`);
   });
 
   it('leaves no secret in a trace', async () => {

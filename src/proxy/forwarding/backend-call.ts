@@ -14,6 +14,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { DeadlineQueue, Due } from '../../platform/deadline-queue.ts';
 import type { Abandonable, Exchange } from '../exchange.ts';
 import { reportedCostInTrailer, reportedCostOf } from '../headers/reported-cost.ts';
+import { traceHeaderLines } from '../headers/request-headers.ts';
 import { interimHeaders, responseHeaders } from '../headers/response-headers.ts';
 import { backendFailure, gatewayTimeout } from './backend-errors.ts';
 import { RateWatch } from './rate-watch.ts';
@@ -54,7 +55,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
   before: BackendCall | undefined = undefined;
   after: BackendCall | undefined = undefined;
   readonly #exchange: Exchange;
-  readonly #headerLines: string;
+  #headerLines: string;
   readonly #options: BackendCallOptions;
   readonly #switched: Switched | undefined;
   #hasDeadline = false;
@@ -68,7 +69,10 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
   #isRetry = false;
   #isOver = false;
 
-  /** `headerLines` are the headers that the backend gets. With `switched` the request asks for an upgrade to WebSocket. */
+  /**
+   * `headerLines` are the headers that the backend gets, but for those of the trace. With `switched` the request asks for an upgrade to
+   * WebSocket.
+   */
   constructor(exchange: Exchange, headerLines: string, options: BackendCallOptions, switched?: Switched) {
     this.#exchange = exchange;
     this.#headerLines = headerLines;
@@ -97,7 +101,11 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     // The exchange may have got a response while it waited.
     if (exchange.hasResponse) this.#end();
     if (this.#isOver) return;
-    exchange.forwardedAtMs ??= nowMs;
+    if (exchange.forwardedAtMs === null) {
+      exchange.forwardedAtMs = nowMs;
+      // Only now: the wait for a connection is not part of the client span. A retry belongs to the same span.
+      if (exchange.trace !== undefined) this.#headerLines += traceHeaderLines(exchange.trace);
+    }
     exchange.attempts += 1;
     if (head.body !== 'none' && this.#body === undefined) {
       if (head.expectsContinue) res.writeContinue();

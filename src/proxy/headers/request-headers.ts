@@ -114,7 +114,7 @@ const VIA_LINE = flatText(headerLine('Via', VIA));
 /**
  * The headers of the request to the backend, as lines, in one pass over the client's: names and values byte for
  * byte, order and repetition kept, but for those that a backend may take for others, see `isAmbiguous`. `requestHead` adds `Host` and the
- * framing of the body.
+ * framing of the body, and `traceHeaderLines` has those of a traced request.
  */
 export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOptions): string {
   const { rawHeaders, headers, socket } = exchange.req;
@@ -134,8 +134,16 @@ export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOp
     lines += line(name, rawHeaders[i + 1] ?? '');
   }
   lines += VIA_LINE + forwardedLines(exchange, peer);
-  lines += `X-Request-Id: ${exchange.requestId}\r\nx-api-key: ${exchange.secret}\r\n`;
-  return trace === undefined ? lines : lines + traceLines(trace);
+  return `${lines}X-Request-Id: ${exchange.requestId}\r\nx-api-key: ${exchange.secret}\r\n`;
+}
+
+/** Begins the request's client span. Returns the lines of its headers, which the backend gets beside those of `requestHeaderLines`. */
+export function traceHeaderLines(trace: RequestTrace): string {
+  const fields: string[] = [];
+  trace.forward(fields);
+  let lines = '';
+  for (let i = 0; i < fields.length; i += 2) lines += headerLine(fields[i] ?? '', fields[i + 1] ?? '');
+  return lines;
 }
 
 const LOWER_CASE_BIT = 0x20;
@@ -179,12 +187,4 @@ function isAmbiguous(lower: string, customerIdHeader: string): boolean {
   return (
     isReplaced(read) || isProxyClaim(read) || isOwnClaim(read, customerIdHeader) || read === customerIdHeader
   );
-}
-
-function traceLines(trace: RequestTrace): string {
-  const fields: string[] = [];
-  trace.forward(fields);
-  let lines = '';
-  for (let i = 0; i < fields.length; i += 2) lines += headerLine(fields[i] ?? '', fields[i + 1] ?? '');
-  return lines;
 }
