@@ -1,5 +1,5 @@
 import { CircleX } from 'lucide-react';
-import { type ComponentProps, type ReactNode, useId } from 'react';
+import { type ComponentProps, type ReactNode, type SyntheticEvent, useEffect, useId, useState } from 'react';
 import { classes } from '../layout/classes.ts';
 import styles from './field.module.css';
 
@@ -17,11 +17,25 @@ interface ControlProps {
   readonly id: string;
   readonly 'aria-invalid': boolean;
   readonly 'aria-describedby': string | undefined;
+  readonly onInvalid: (event: SyntheticEvent) => void;
+  readonly onKeyUp: () => void;
 }
 
-/** A labelled control of a form: `<Field label="Name">{(control) => <Input {...control} />}</Field>`. */
-export function Field({ label, hint, error, optional = false, children }: FieldProps) {
+const INCOMPLETE = 'Enter a complete date that exists, or clear it.';
+
+/**
+ * A labelled control of a form: `<Field label="Name">{(control) => <Input {...control} />}</Field>`. It also says that a date is incomplete,
+ * after its `Form` was submitted.
+ */
+export function Field({ label, hint, error: fault, optional = false, children }: FieldProps) {
   const id = useId();
+  const [incomplete, setIncomplete] = useState<HTMLInputElement>();
+  const error = incomplete === undefined ? fault : INCOMPLETE;
+  const lookAgain = () => {
+    if (incomplete?.validity.badInput === false) setIncomplete(undefined);
+  };
+  // Any render may be due to a date that has been completed, also one that was chosen elsewhere in the form.
+  useEffect(lookAgain);
   const describedBy = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(
     Boolean,
   );
@@ -35,6 +49,11 @@ export function Field({ label, hint, error, optional = false, children }: FieldP
         id,
         'aria-invalid': error !== undefined,
         'aria-describedby': describedBy.length > 0 ? describedBy.join(' ') : undefined,
+        onInvalid: ({ currentTarget: control }) => {
+          if (control instanceof HTMLInputElement) setIncomplete(control);
+        },
+        // An incomplete date that is cleared with the keyboard makes no render: its value was empty already.
+        onKeyUp: lookAgain,
       })}
       {error !== undefined && (
         <p id={`${id}-error`} className={styles.error}>

@@ -1,5 +1,6 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { useChange } from '../../api/change.ts';
+import { Form } from '../../components/forms/form.tsx';
 import { FormFault } from '../../components/forms/form-fault.tsx';
 import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { bodyOfDraft, EMPTY_TOKEN } from './token-draft.ts';
@@ -17,8 +18,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
   const create = useChange((client, body: ReturnType<typeof bodyOfDraft>, key) =>
     client.POST('/tollgate/admin-token/create', { params: { header: { 'Idempotency-Key': key } }, body }),
   );
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     setMade(await create.submit(bodyOfDraft(draft)));
   };
   if (made !== undefined)
@@ -29,7 +29,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
     );
   return (
     <Dialog open wide title="Create an admin token" dismissible={!create.isPending} onClose={onClose}>
-      <form onSubmit={submit} noValidate>
+      <Form onSubmit={submit}>
         <FormFault error={create.error} />
         <TokenForm draft={draft} onChange={setDraft} error={create.error} />
         <SubmitActions
@@ -39,7 +39,7 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
           makesSecret
           onCancel={onClose}
         />
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -1,6 +1,7 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { useChange } from '../../api/change.ts';
 import { useLive } from '../../api/live.ts';
+import { Form } from '../../components/forms/form.tsx';
 import { FormFault } from '../../components/forms/form-fault.tsx';
 import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
@@ -50,8 +51,7 @@ function EditForm(props: EditTokenProps & { readonly etag: string | undefined })
       body,
     }),
   );
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     const changes = changesOf(token, draft);
     if (Object.keys(changes).length === 0) return onClose();
     if ((await save.submit(changes)) === undefined) return;
@@ -59,7 +59,7 @@ function EditForm(props: EditTokenProps & { readonly etag: string | undefined })
     onClose();
   };
   return (
-    <form onSubmit={submit} noValidate>
+    <Form onSubmit={submit}>
       {save.errorKind === 'conflict' ? (
         <Notice tone="failed">
           This token has changed since you opened it, by another administrator or by an earlier attempt of
@@ -70,6 +70,6 @@ function EditForm(props: EditTokenProps & { readonly etag: string | undefined })
       )}
       <TokenForm draft={draft} onChange={setDraft} error={save.error} />
       <SubmitActions submit="Save changes" pending="Saving…" isPending={save.isPending} onCancel={onClose} />
-    </form>
+    </Form>
   );
 }

@@ -1,10 +1,11 @@
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { type MouseEvent, useEffect, useRef, useState } from 'react';
 import { ManagementFault } from '../../../../client/management-fault.ts';
 import { useScopes } from '../../../api/api-context.tsx';
 import { useChange } from '../../../api/change.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
 import { reasonHeader } from '../../../api/reason-header.ts';
 import { Button } from '../../../components/forms/button.tsx';
+import { Form, hasCompleteDates } from '../../../components/forms/form.tsx';
 import { ReasonField } from '../../../components/forms/reason-field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
@@ -40,17 +41,21 @@ export function BulkDialog({ chosen, onClose }: BulkDialogProps) {
       </Dialog>
     );
   const { label, sentence } = BULK_ACTIONS[bulk.draft.action];
+  // A date may have been typed in part since the check.
+  const start = ({ currentTarget: { form } }: MouseEvent<HTMLButtonElement>) => {
+    if (form !== null && hasCompleteDates(form)) void bulk.start();
+  };
   const isDanger = bulk.draft.action === 'delete' || bulk.draft.action === 'disable';
   return (
     <Dialog open title="Change many keys" onClose={onClose}>
-      <form onSubmit={bulk.check} noValidate>
+      <Form onSubmit={bulk.check}>
         {bulk.error !== undefined && <Notice tone="failed">{sentenceOf(bulk.error)}</Notice>}
         <BulkFields draft={bulk.draft} onChange={bulk.setDraft} />
         <ReasonField value={bulk.reason} onChange={bulk.setReason} />
         {checked !== undefined && (
           <div ref={found} tabIndex={-1}>
             <Notice tone={isDanger ? 'limited' : 'neutral'}>
-              {sentence(counted(checked.total, 'key'))}
+              {sentence(counted(checked.total, 'key'), bulk.draft)}
               {checked.notFound > 0 &&
                 ` ${counted(checked.notFound, 'key')} of those chosen no longer exist.`}
             </Notice>
@@ -66,7 +71,7 @@ export function BulkDialog({ chosen, onClose }: BulkDialogProps) {
             <Button
               key="start"
               look={isDanger ? 'danger' : 'primary'}
-              onClick={bulk.start}
+              onClick={start}
               disabled={checked.total === 0}
               aria-disabled={bulk.isPending}
             >
@@ -74,7 +79,7 @@ export function BulkDialog({ chosen, onClose }: BulkDialogProps) {
             </Button>
           )}
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -94,8 +99,7 @@ function useBulk(chosen: ChosenKeys) {
   const [checked, setChecked] = useState<Checked>();
   const [jobId, setJobId] = useState<string>();
   const change = useBulkChange();
-  const check = async (event: FormEvent) => {
-    event.preventDefault();
+  const check = async () => {
     const found = await change.submit({ body: { ...bulkRequestOf(chosen, draft), dryRun: true }, reason });
     if (found !== undefined && 'dryRun' in found) setChecked(found);
   };

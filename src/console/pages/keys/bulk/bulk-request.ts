@@ -1,4 +1,5 @@
 import type { components } from '../../../../client/management-api.ts';
+import { exactTime } from '../../../format/exact-time.ts';
 import { instantOf } from '../change/key-draft.ts';
 import type { KeyListQuery } from '../list/key-filter.ts';
 
@@ -31,7 +32,7 @@ export const EMPTY_BULK: BulkDraft = {
 interface ActionWords {
   readonly label: string;
   /** What happens to "12 keys". */
-  readonly sentence: (keys: string) => string;
+  readonly sentence: (keys: string, draft: BulkDraft) => string;
   readonly scope: 'keys:write' | 'keys:delete';
 }
 
@@ -59,7 +60,10 @@ export const BULK_ACTIONS: Readonly<Record<BulkAction, ActionWords>> = {
   },
   'set-expiry': {
     label: 'Set expiry',
-    sentence: (keys) => `This sets the expiry of ${keys}.`,
+    sentence: (keys, { expiresAt }) =>
+      expiresAt === ''
+        ? `This removes the expiry of ${keys}.`
+        : `This sets the expiry of ${keys} to ${exactTime(Date.parse(expiresAt))}.`,
     scope: 'keys:write',
   },
   'clear-override': {

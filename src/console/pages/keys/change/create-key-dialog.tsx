@@ -1,8 +1,9 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
 import { TextField } from '../../../components/forms/field.tsx';
+import { Form } from '../../../components/forms/form.tsx';
 import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { HandoverChoice, handoverField, NO_HANDOVER } from './handover-choice.tsx';
@@ -20,8 +21,7 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
   const [made, setMade] = useState<components['schemas']['CreatedConsumerKey']>();
   const [, navigate] = useLocation();
   const create = useCreation();
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     if (metadataFault(draft) !== undefined) return;
     const secret = ownSecret.trim();
     const body = { ...fieldsOf(draft), ...(secret !== '' && { secret }), ...handoverField(handover) };
@@ -39,7 +39,7 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
     );
   return (
     <Dialog open title="Create a key" dismissible={!create.isPending} onClose={onClose}>
-      <form onSubmit={submit} noValidate>
+      <Form onSubmit={submit}>
         <FormFault error={create.error} />
         <KeyForm draft={draft} onChange={setDraft} error={create.error} />
         <TextField
@@ -60,7 +60,7 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
           makesSecret
           onCancel={onClose}
         />
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -1,6 +1,7 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi } from '../../../api/api-context.tsx';
+import { Form } from '../../../components/forms/form.tsx';
 import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
@@ -37,8 +38,7 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
     toast.done('The key is changed', 'It holds with the next request.');
     onClose();
   };
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     if (metadataFault(draft) === undefined) await save(base);
   };
   const mergeTheirs = (version: Version) => {
@@ -70,11 +70,11 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
     );
   return (
     <Dialog open title="Edit the key" onClose={onClose}>
-      <form onSubmit={submit} noValidate>
+      <Form onSubmit={submit}>
         <FormFault error={update.error} />
         <KeyForm draft={draft} onChange={setDraft} error={update.error} />
         <SubmitActions submit="Save" pending="Saving…" isPending={update.isPending} onCancel={onClose} />
-      </form>
+      </Form>
     </Dialog>
   );
 }

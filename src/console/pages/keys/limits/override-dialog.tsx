@@ -1,6 +1,7 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../../../components/forms/button.tsx';
 import { CountField, TextField } from '../../../components/forms/field.tsx';
+import { Form } from '../../../components/forms/form.tsx';
 import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
@@ -26,8 +27,7 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
   const [until, setUntil] = useState(
     present?.until === undefined ? '' : localText(Date.parse(present.until)),
   );
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     const override = { limit: Number(limit), ...(until !== '' && { until: instantOf(until) }) };
     return save({ ...opened, [limitId]: override });
   };
@@ -39,7 +39,7 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
       description={`The plan says ${formatNumber(baseLimit)} per ${period}. What is used stays, and the window goes on.`}
       onClose={onClose}
     >
-      <form onSubmit={submit} noValidate>
+      <Form onSubmit={submit}>
         <FormFault error={update.error} />
         <CountField
           label="Limit"
@@ -64,7 +64,7 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
             Save
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   );
 }
