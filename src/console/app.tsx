@@ -6,7 +6,7 @@ import { QueryClientProvider, useQuery, useQueryClient } from '@tanstack/react-q
 import { Suspense, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { Route, Router, Switch, useLocation } from 'wouter';
 import { bodyOf } from '../client/management-client.ts';
-import { type Api, ApiContext } from './api/api-context.tsx';
+import { type Api, ApiContext, useUnlessKept } from './api/api-context.tsx';
 import { faultKind, faultSentence } from './api/fault-kind.ts';
 import { connectGateway, type Gateway } from './api/gateway-client.ts';
 import { pollAfter } from './api/live.ts';
@@ -87,7 +87,7 @@ function WithWhoami({ session, serial, gateway }: WithWhoamiProps) {
   const queries = useQueryClient();
   /** Who this sign-in began with. */
   const person = useRef<string | null>(undefined);
-  const { data: whoami, error } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ['whoami'],
     queryFn: async ({ signal }) => {
       const found = await bodyOf(gateway.client.GET('/tollgate/whoami', { signal }));
@@ -104,6 +104,8 @@ function WithWhoami({ session, serial, gateway }: WithWhoamiProps) {
     // The scopes of a token or a person can change meanwhile.
     refetchInterval: ({ state }) => pollAfter(state.error, state.data === undefined ? 5000 : 60_000),
   });
+  // Without its scope a page would take away the dialog with the secret.
+  const whoami = useUnlessKept(session, data);
   const api = useMemo(
     () => (whoami === undefined ? undefined : { ...gateway, whoami, session }),
     [gateway, whoami, session],

@@ -1,4 +1,4 @@
-import { createContext, use, useEffect } from 'react';
+import { createContext, use, useEffect, useState, useSyncExternalStore } from 'react';
 import type { components } from '../../client/management-api.ts';
 import type { Gateway } from './gateway-client.ts';
 import type { SessionStore } from './session-store.ts';
@@ -30,4 +30,12 @@ export function useScopes(): { readonly can: (scope: Scope) => boolean } {
 export function useKeptSession(isKept: boolean): void {
   const { session } = useApi();
   useEffect(() => (isKept ? session.keep() : undefined), [session, isKept]);
+}
+
+/** The value; while the page makes or shows a secret that can't be shown again, the value from before. */
+export function useUnlessKept<T>(session: SessionStore, value: T): T {
+  const isKept = useSyncExternalStore(session.subscribe, () => session.isKept);
+  const [shown, setShown] = useState(value);
+  if (!isKept && shown !== value) setShown(value);
+  return isKept ? shown : value;
 }

@@ -55,6 +55,7 @@ export class SessionStore {
 
   readonly current = (): Session => this.#session;
 
+  /** `listener` is called after a change of `current` or `isKept`. */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -74,12 +75,14 @@ export class SessionStore {
   keep(): () => void {
     if (!this.isKept) this.#keptHref = window.location.href;
     this.#keepers += 1;
+    this.#notify();
     return () => {
       this.#keepers -= 1;
       if (this.isKept) return;
       const waiting = this.#waiting;
       this.#waiting = undefined;
       waiting?.();
+      this.#notify();
     };
   }
 
@@ -152,6 +155,10 @@ export class SessionStore {
 
   #change(session: Session): void {
     this.#session = session;
+    this.#notify();
+  }
+
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 }

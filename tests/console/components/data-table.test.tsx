@@ -2,9 +2,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { cleanup, render, screen, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
+import type { ReactNode } from 'react';
 import type { Live } from '../../../src/console/api/live.ts';
 import { type Column, DataTable, type Sort } from '../../../src/console/components/layout/data-table.tsx';
 import { axeFaults } from './support/axe-faults.ts';
+import { SignedIn } from './support/stage.tsx';
 
 interface Row {
   readonly name: string;
@@ -57,6 +59,15 @@ function show({ of = live(), ...sorting }: Shown = {}) {
       empty={<p>No key yet</p>}
       {...sorting}
     />,
+    { wrapper },
+  );
+}
+
+function wrapper({ children }: { readonly children: ReactNode }) {
+  return (
+    <SignedIn url={window.location.origin} scopes={[]}>
+      {children}
+    </SignedIn>
   );
 }
 

@@ -1,5 +1,6 @@
 import { CloudOff, Lock, SearchX } from 'lucide-react';
 import type { ReactNode } from 'react';
+import { useApi, useUnlessKept } from '../../api/api-context.tsx';
 import { faultSentence } from '../../api/fault-kind.ts';
 import type { Live } from '../../api/live.ts';
 import { Button } from '../forms/button.tsx';
@@ -18,8 +19,10 @@ interface LiveStateProps<T> {
 
 /** Shows the states that all live data share: first load, no scope, store unavailable, not found. Otherwise renders its children. */
 export function LiveState<T>({ live, what, skeleton, children }: LiveStateProps<T>) {
-  if (live.status === 'no-scope') return <NoScope what={what} scope={live.requiredScope} />;
-  if (live.data !== undefined && live.status !== 'not-found')
+  const isGone = live.status === 'no-scope' || live.status === 'not-found';
+  // A dialog among the children may be what makes or shows a secret that can't be shown again.
+  const wasGone = useUnlessKept(useApi().session, isGone);
+  if (live.data !== undefined && !(isGone && wasGone))
     return (
       <>
         <LiveNotice live={live} />
@@ -27,6 +30,8 @@ export function LiveState<T>({ live, what, skeleton, children }: LiveStateProps<
       </>
     );
   switch (live.status) {
+    case 'no-scope':
+      return <NoScope what={what} scope={live.requiredScope} />;
     case 'not-found':
       return (
         <EmptyState icon={SearchX} title="There is no such thing here">
@@ -72,8 +77,10 @@ export function NoScope({ what, scope }: { readonly what: string; readonly scope
 
 /** Shown above data that could not be read again: says so, and how old the data is. Otherwise renders nothing. */
 function LiveNotice({ live }: { readonly live: Live<unknown> }) {
-  if (live.status === 'failed') return <Notice tone="failed">{faultSentence(live.error)}</Notice>;
-  if (live.status !== 'unavailable' || live.data === undefined) return null;
+  const { status } = live;
+  if (status === 'failed' || status === 'no-scope' || status === 'not-found')
+    return <Notice tone="failed">{faultSentence(live.error)}</Notice>;
+  if (status !== 'unavailable' || live.data === undefined) return null;
   return (
     <Notice
       tone="limited"
