@@ -106,7 +106,7 @@ function pause(waitMs: number, signal: AbortSignal): Promise<void> {
 async function send(request: Request, timeoutMs: number): Promise<Outcome> {
   try {
     const attempt = new AbortController();
-    const response = await timedFetch(request, attempt, timeoutMs);
+    const response = await timedFetch(request, timeoutMs, attempt);
     return request.method === 'POST' ? await completed(response, attempt.signal) : response;
   } catch (error) {
     return { error };

@@ -7,8 +7,8 @@ import { abortableFetch } from './abortable-fetch.ts';
  */
 export async function timedFetch(
   request: Request,
-  attempt: AbortController,
   timeoutMs: number,
+  attempt = new AbortController(),
 ): Promise<Response> {
   const inTime = async <T>(awaited: Promise<T>): Promise<T> => {
     const giveUp = () => attempt.abort(new DOMException('The operation timed out.', 'TimeoutError'));

@@ -6,9 +6,12 @@ import { buildConsoleWhereOutdated } from '../support/console-build.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import type { RunningGateway } from '../support/gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const SHOW = 'Show the secret';
+/** After which the page no longer waits for the gateway. */
+const TIMEOUT_MS = 30_000;
 
 let fleet: Fleet<RunningGateway>;
 let browser: Browser;
@@ -90,5 +93,29 @@ describe('the page of a hand-over link', () => {
     const cut = await open(url.slice(0, url.indexOf('#')));
     await cut.page.getByText(/the part after the # is missing/).waitFor();
     expect([slow.faults, fast.faults, cut.faults]).toEqual([[], [], []]);
+  });
+
+  it('says that the secret may be lost where the gateway is silent, and asks again on a click', async () => {
+    const { url } = await makeLink('Waited for', 'patience');
+    const relay = await TcpRelay.start(portOf(url));
+    try {
+      const { page } = await open(relay.urlOf(url));
+      const lost = page.getByText('The connection broke before the secret arrived.');
+      await page.getByRole('button', { name: SHOW }).waitFor();
+      await page.clock.install();
+      relay.silence();
+      const asked = page.waitForRequest(/\/reveal$/);
+      await page.getByRole('button', { name: SHOW }).click();
+      await asked;
+      await page.clock.fastForward(TIMEOUT_MS);
+      await lost.waitFor();
+      relay.pass();
+      await page.getByRole('button', { name: 'Try again' }).click();
+      // Whether the first request has used the link depends on how much of it the gateway gets.
+      const used = page.getByText(/^This link was used at/);
+      await page.getByRole('button', { name: SHOW }).or(used).waitFor();
+    } finally {
+      await relay.stop();
+    }
   });
 });

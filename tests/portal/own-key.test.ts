@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { SelfService } from '../../src/portal/portal/own-key.ts';
+
+/** After which the portal no longer waits for the gateway. */
+const TIMEOUT_MS = 30_000;
 
 let respond: RequestListener = () => undefined;
 const server = createServer((req, res) => respond(req, res));
@@ -12,6 +15,9 @@ beforeAll(async () => {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   service = new SelfService(`http://127.0.0.1:${port}/tollgate/self`, 'tg_secret');
+});
+afterEach(() => {
+  jest.useRealTimers();
 });
 afterAll(() => {
   server.close();
@@ -25,6 +31,12 @@ const cutOff: RequestListener = (_req, res) => {
   res.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000' });
   res.write('{"name":', () => res.destroy());
 };
+
+/** Resolves when the server has a request, to which it never responds. */
+const silence = () =>
+  new Promise<void>((resolve) => {
+    respond = () => resolve();
+  });
 
 describe('what the portal asks of the gateway', () => {
   it.each<[string, string, RequestListener, () => Promise<unknown>]>([
@@ -41,5 +53,17 @@ describe('what the portal asks of the gateway', () => {
       ...{ name: 'SelfServiceFault', code: 'broken' },
       message: 'There was no response. Check your connection, then try again.',
     });
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['the key', () => service.key()],
+    ['a rotation', () => service.rotate(3600, 'attempt')],
+  ])('fails with a sentence where the gateway is silent: %s', async (_what, ask) => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    const asked = silence();
+    const failure = ask().catch((fault: unknown) => fault);
+    await asked;
+    jest.advanceTimersByTime(TIMEOUT_MS);
+    expect(await failure).toMatchObject({ code: 'broken', isRejection: false });
   });
 });

@@ -1,4 +1,5 @@
 import { createManagementClient, type ManagementClient } from '../../client/management-client.ts';
+import { timedFetch } from '../../client/timed-fetch.ts';
 import { BATCHED_TYPE, EVENT_TYPES, TEST_TYPE } from '../../events/event-types.ts';
 import { EventFeed, streamOf } from './event-feed.ts';
 
@@ -80,16 +81,28 @@ interface Credential {
   rotation: Promise<unknown>;
 }
 
-/** Sends either the token or the cookie, never both. */
+/** How long the head of a response, or a further part of its body, may take. */
+const TIMEOUT_MS = 30_000;
+/** The same for what may take longer the more there is: to verify the audit log, and to delete a plan with its keys. */
+const LONG_TIMEOUT_MS = 300_000;
+
+/** Sends either the token or the cookie, never both. A response that does not come in time rejects with a `TimeoutError`. */
 function senderFor(credential: Credential, onUnauthorized: () => void): Send {
   return async (request) => {
     const { token } = credential;
     if (token !== null) request.headers.set('Authorization', `Bearer ${token}`);
     const credentials = token === null ? 'same-origin' : 'omit';
-    const response = await fetch(request, { cache: 'no-store', credentials });
+    const sent = new Request(request, { cache: 'no-store', credentials });
+    const response = await timedFetch(sent, timeoutOf(sent));
     // A rotation ends the previous secret before its response arrives: that is no reason to sign out.
     if (response.status === 401)
       void credential.rotation.then(() => token === credential.token && onUnauthorized());
     return response;
   };
+}
+
+function timeoutOf({ method, url }: Request): number {
+  const { pathname } = new URL(url);
+  const deletesPlan = method === 'DELETE' && pathname.startsWith('/rate-limit/');
+  return deletesPlan || pathname === '/tollgate/audit-log/verify' ? LONG_TIMEOUT_MS : TIMEOUT_MS;
 }

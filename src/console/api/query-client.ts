@@ -6,8 +6,8 @@ export function createQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
       queries: {
-        // Only failures that may pass are retried, once; after that the next poll tries again.
-        retry: (failures, error) => failures < 1 && faultKind(error) === 'unavailable',
+        // Only failures that may pass are retried, once; after that the next poll tries again. A timeout has lasted long enough.
+        retry: (failures, error) => failures < 1 && faultKind(error) === 'unavailable' && !isTimeout(error),
         retryDelay: 500,
         staleTime: 2000,
         // Polls continue if the browser believes that it is offline: the gateway may run on this machine.
@@ -17,4 +17,8 @@ export function createQueryClient(): QueryClient {
       mutations: { networkMode: 'always', gcTime: 0 },
     },
   });
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError';
 }

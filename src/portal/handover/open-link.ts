@@ -1,3 +1,8 @@
+import { timedFetch } from '../../client/timed-fetch.ts';
+
+/** How long the head of a response, or its body, may take. */
+const TIMEOUT_MS = 30_000;
+
 /** What a link is, as the gateway says. */
 export type OpenedLink =
   | {
@@ -43,13 +48,14 @@ type Posted =
 
 async function post(action: 'open' | 'reveal', token: string): Promise<Posted> {
   try {
-    const response = await fetch(`${location.pathname}/${action}`, {
+    const request = new Request(`${location.pathname}/${action}`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify({ token }),
       credentials: 'omit',
       cache: 'no-store',
     });
+    const response = await timedFetch(request, TIMEOUT_MS);
     if (response.ok) return { kind: 'done', body: await response.json() };
     return { kind: 'failed', status: response.status, requestId: response.headers.get('X-Request-Id') };
   } catch {

@@ -1,5 +1,6 @@
 import { BEARER_TOKEN } from '../../client/bearer-token.ts';
 import type { components } from '../../client/management-api.ts';
+import { timedFetch } from '../../client/timed-fetch.ts';
 import { WORDS } from '../words.ts';
 
 const { faults } = WORDS.portal;
@@ -36,6 +37,8 @@ export class SelfServiceFault extends Error {
 /** A key may ask five times a second; the page waits for its turn this often. */
 const MOST_WAITS = 5;
 const WAIT_MS = 1000;
+/** How long the head of a response, or a further part of its body, may take. */
+const TIMEOUT_MS = 30_000;
 
 /** What self-service says to the holder of a key. The secret is in this object alone, and in the headers of its requests. */
 export class SelfService {
@@ -119,9 +122,10 @@ async function read<Body>(body: Promise<unknown>): Promise<Body> {
 
 async function send(url: string, init: RequestInit, secret: string): Promise<Response> {
   const headers = { ...init.headers, Authorization: `Bearer ${secret}` };
-  const response = await fetch(url, {
+  const request = new Request(url, {
     ...{ ...init, headers, cache: 'no-store', credentials: 'omit', redirect: 'error' },
-  }).catch(() => undefined);
+  });
+  const response = await timedFetch(request, TIMEOUT_MS).catch(() => undefined);
   if (response === undefined) throw new SelfServiceFault('broken');
   return response;
 }

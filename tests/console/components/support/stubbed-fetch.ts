@@ -9,7 +9,7 @@ type Respond = (request: Request) => StubbedResponse | Promise<StubbedResponse>;
 interface SentRequest {
   readonly call: string;
   readonly headers: Headers;
-  readonly credentials: RequestCredentials | undefined;
+  readonly credentials: RequestCredentials;
 }
 
 /** Responds to the requests that the console sends to the origin of its page, where no server is in these tests. */
@@ -18,9 +18,9 @@ export function respondTo(first: Respond) {
   const sent: SentRequest[] = [];
   let respond = first;
   globalThis.fetch = async (input, init) => {
-    const request = new Request(input);
-    const { method, headers, url } = request;
-    sent.push({ call: `${method} ${new URL(url).pathname}`, headers, credentials: init?.credentials });
+    const request = new Request(input, init);
+    const { method, headers, url, credentials } = request;
+    sent.push({ call: `${method} ${new URL(url).pathname}`, headers, credentials });
     const { status, body } = await respond(request);
     return Response.json(body, { status, headers: { 'X-Request-Id': 'stubbed' } });
   };
