@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { expect } from '@jest/globals';
-import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page, Request } from 'playwright-core';
 import { buildConsoleWhereOutdated } from '../support/console-build.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
@@ -53,7 +53,10 @@ interface ConsoleTab {
   readonly requests: readonly string[];
   /** Enters the token at the sign in, and waits for the page behind it. */
   signIn(token: string): Promise<void>;
-  /** Waits until the page shows (or hides) something after one of its next looks at the gateway; with `clock`, these come at once. */
+  /**
+   * Waits until the page shows (or hides) something after one of its next looks at the gateway. With `clock`, each comes as soon as the page has
+   * the responses to the one before: a page gives up a request after 30 seconds.
+   */
   untilSeen(locator: Locator, isSeen?: boolean): Promise<void>;
   /** Waits until the page has all that it asked for. */
   untilLoaded(): Promise<void>;
@@ -137,6 +140,7 @@ async function openTab(
   if (clock) await context.clock.install();
   const page = await context.newPage();
   const requests = noteFaults(page, watch);
+  const openRequests = noteOpenRequests(page);
   await page.goto(`${watch.url}/tollgate/console${path === '/' ? '' : path}`);
   const tab: ConsoleTab = {
     page,
@@ -155,7 +159,7 @@ async function openTab(
     untilSeen: (locator, isSeen = true) =>
       until(
         async () => {
-          if (clock) await page.clock.fastForward(POLL_MS);
+          if (clock && openRequests.size === 0) await page.clock.fastForward(POLL_MS);
           return (await locator.first().isVisible()) === isSeen;
         },
         // Each look makes the page ask for all that it shows.
@@ -200,6 +204,17 @@ function noteFaults(page: Page, { url, faults, secrets }: Watch): readonly strin
     if (secrets.some((secret) => frame.url().includes(secret))) faults.push('a secret is in the address bar');
   });
   return requests;
+}
+
+/** The requests of the page whose response is not complete, now and later. A stream of events never is, and does not count. */
+function noteOpenRequests(page: Page): ReadonlySet<Request> {
+  const open = new Set<Request>();
+  page.on('request', (request) => {
+    if (!request.url().includes('/tollgate/events')) open.add(request);
+  });
+  page.on('requestfinished', (request) => void open.delete(request));
+  page.on('requestfailed', (request) => void open.delete(request));
+  return open;
 }
 
 /** What outlasts the tab: cookies and `localStorage`. */

@@ -4,6 +4,8 @@ import { type ConsoleStage, startConsole } from './browser-fixture.ts';
 
 /** After which a page no longer waits for the gateway. */
 const TIMEOUT_MS = 30_000;
+/** After which a page reads its list again, also while it hears events. */
+const LONGEST_POLL_MS = 60_000;
 
 let stage: ConsoleStage;
 beforeAll(async () => {
@@ -28,7 +30,11 @@ it('the last data stays with its age while the gateway is silent', async () => {
   const notice = page.getByText('The gateway or its store does not respond. This is how it was');
   await key.waitFor();
   silence();
-  await untilSeen(notice);
+  const asked = page.waitForRequest((request) => request.url().includes('/consumer-api-key'));
+  await page.clock.fastForward(LONGEST_POLL_MS);
+  await asked;
+  await page.clock.fastForward(TIMEOUT_MS);
+  await notice.waitFor();
   expect(await key.isVisible()).toBe(true);
   resume();
   await untilSeen(notice, false);
@@ -47,8 +53,9 @@ it('a key that a silent gateway makes is made once, and its form can be left mea
   const kept = page.getByRole('button', { name: 'I have kept it' });
   await dialog.getByLabel('Name').fill('Made once');
   silence();
+  const asked = page.waitForRequest((request) => request.method() === 'POST');
   await create.click();
-  await dialog.getByRole('button', { name: 'Creating…' }).waitFor();
+  await asked;
   await page.clock.fastForward(TIMEOUT_MS);
   await fault.waitFor();
   expect(await dialog.getByRole('button', { name: 'Cancel' }).isEnabled()).toBe(true);
