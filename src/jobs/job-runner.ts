@@ -35,8 +35,8 @@ interface People {
   grantsOf(subject: string, nowMs: number): Promise<readonly Grant[]>;
 }
 
-/** What became of some keys of a job. `lost`: the job was cancelled, or another replica has it. */
-type Moved = 'moved' | 'lost' | 'not allowed';
+/** What became of some keys of a job: the ids of those that were changed. `lost`: the job was cancelled, or another replica has it. */
+type Moved = readonly string[] | 'lost' | 'not allowed';
 
 /** The author of a job may do less than when the transaction began, which is rolled back. */
 class AuthorChanged extends Error {}
@@ -87,15 +87,14 @@ export class JobRunner {
     const atOnce = Math.min(Math.ceil(job.total / LEAST_TRANSACTIONS), KEYS_AT_ONCE);
     for (let start = 0; start < keyIds.length; start += atOnce) {
       if (this.#isStopped) return;
-      const keysOfUnit = keyIds.slice(start, start + atOnce);
-      const result = await this.#change(job, keysOfUnit, job.done + start);
+      const result = await this.#change(job, keyIds.slice(start, start + atOnce), job.done + start);
       if (result === 'lost') return;
-      if (result === 'moved') logChangedKeys(log, { action: job.action, jobId: job.id }, keysOfUnit);
       if (result === 'not allowed') {
         await store.end(job.id, holder, 'stopped');
         log.warn({ event: 'job_stopped', jobId: job.id }, 'a job lost the permission to change keys');
         return;
       }
+      logChangedKeys(log, { action: job.action, jobId: job.id }, result);
     }
     if (job.done + keyIds.length < job.total) return;
     await store.end(job.id, holder, 'done');
@@ -125,7 +124,8 @@ export class JobRunner {
       // lock too: it is either seen here, or committed after these keys.
       const present = await this.#contextOf(job, unit);
       if (!isDeepStrictEqual(present?.onlyTags, change.onlyTags)) throw new AuthorChanged();
-      return 'moved';
+      const unchanged = new Set(failures.map(({ keyId }) => keyId));
+      return keyIds.filter((keyId) => !unchanged.has(keyId));
     });
   }
 

@@ -43,6 +43,27 @@ describe('the log has the ids of all keys', () => {
     for (const { action } of lines()) expect(action).toBe('delete');
   });
 
+  it('that a job changed, without those that it could not change', async () => {
+    const tags = Array.from({ length: 20 }, (_, n) => `tag-${n}`);
+    const { id: full } = (await fleet.admin.call('POST', '/consumer-api-key/create', { name: 'full', tags }))
+      .body;
+    const other = await fleet.admin.makeKey('other');
+    const addTo = async (ids: readonly string[]): Promise<string> => {
+      const wanted = { ids, action: 'add-tags', tags: ['one-more'] };
+      const { jobId } = (await fleet.admin.call('POST', '/api-keys/bulk', wanted)).body;
+      const job = async () => (await fleet.admin.call('GET', `/tollgate/job/${jobId}`)).body;
+      await until(async () => (await job()).state === 'done');
+      expect((await job()).failedCount).toBe(1);
+      return jobId;
+    };
+    const inVain = await addTo([full]);
+    const done = await addTo([full, other.id]);
+    const of = (id: string) => linesWhere(({ jobId }) => jobId === id);
+    await until(() => of(done).length > 0);
+    expect(idsIn(of(done))).toEqual([other.id]);
+    expect(of(inVain)).toEqual([]);
+  });
+
   it('that a configuration created, changed and deleted', async () => {
     const apply = async (keys: readonly object[]) => {
       const wanted = { config: { keys }, owner: 'logged', prune: true };
