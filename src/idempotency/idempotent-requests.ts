@@ -4,6 +4,8 @@
 
 import { hash } from 'node:crypto';
 import { TollgateError } from '../errors.ts';
+import type { Grant } from '../permissions/principal.ts';
+import { includesGrant } from '../permissions/visible-records.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
 import type { OnceOnly, ResponseStore, StoredResponse } from './response-store.ts';
@@ -19,6 +21,8 @@ export interface IdempotentRequestsOptions<Unit> {
 export interface IdempotentRequest {
   /** The credential of the request: each one has its own keys. */
   readonly credential: string;
+  /** What the credential permits now: a response is not repeated to one that permitted more when it was made. */
+  readonly grant: Grant;
   readonly idempotencyKey: string;
   /** Identifies the request: its method, path and body. */
   readonly content: string;
@@ -45,6 +49,16 @@ class IdempotencyKeyReused extends TollgateError {
     super(
       'idempotency_key_reused',
       'The Idempotency-Key was used for another request, with another method, path or body. Send a new key with this one.',
+    );
+  }
+}
+
+/** A response of a time when the credential was permitted more. */
+class GrantNarrowed extends TollgateError {
+  constructor() {
+    super(
+      'idempotency_key_reused',
+      'The Idempotency-Key was used when this credential was permitted more than now, so its response is not repeated. Send a new key.',
     );
   }
 }
@@ -83,15 +97,15 @@ export class IdempotentRequests<Unit> {
     responseTo: (failure: unknown) => KeptResponse,
   ): Promise<{ readonly response: KeptResponse; readonly isReplayed: boolean }> {
     const once = this.#onceOnly(request);
-    const digest = digestOf(request);
-    const seal = (response: KeptResponse) => this.#seal(once.id, { digest, response });
+    const own = ownOf(request);
+    const seal = (response: KeptResponse) => this.#seal(once.id, { ...own, response });
     const performed = await this.#options.store.performOnce(
       once,
       async (unit) => seal(await work(operationIdOf(once), unit)),
       (failure) => seal(responseTo(failure)),
     );
     if (performed.kind === 'under_way') throw new IdempotencyInProgress();
-    const { response } = this.#openOwn({ id: once.id, sealed: performed.sealed }, digest);
+    const { response } = this.#openOwn({ id: once.id, sealed: performed.sealed }, own);
     return { response, isReplayed: performed.kind === 'stored' };
   }
 
@@ -108,17 +122,17 @@ export class IdempotentRequests<Unit> {
     const { store } = this.#options;
     const once = this.#onceOnly(request);
     const { id } = once;
-    const digest = digestOf(request);
-    const claim = this.#sealClaim(id, digest, once.atMs + CLAIMED_MS);
-    const kept = await this.#claim(once, digest, claim);
+    const own = ownOf(request);
+    const claim = this.#sealClaim(id, own.digest, once.atMs + CLAIMED_MS);
+    const kept = await this.#claim(once, own, claim);
     if (kept !== undefined) return { response: kept, isReplayed: true };
     try {
       const response = await work(operationIdOf(once)).catch(responseTo);
-      await store.replace({ id, sealed: claim }, this.#seal(id, { digest, response }));
+      await store.replace({ id, sealed: claim }, this.#seal(id, { ...own, response }));
       return { response, isReplayed: false };
     } catch (error) {
       // If this fails too, the claim expires later. The digest stays: the work may have changed something under this operation id.
-      await store.replace({ id, sealed: claim }, this.#sealClaim(id, digest, 0)).catch(() => {});
+      await store.replace({ id, sealed: claim }, this.#sealClaim(id, own.digest, 0)).catch(() => {});
       throw error;
     }
   }
@@ -130,13 +144,13 @@ export class IdempotentRequests<Unit> {
   }
 
   /** Stores the claim, unless the request has been performed: then resolves with its response. */
-  async #claim(once: OnceOnly, digest: string, claim: Buffer): Promise<KeptResponse | undefined> {
+  async #claim(once: OnceOnly, own: Own, claim: Buffer): Promise<KeptResponse | undefined> {
     const { store } = this.#options;
     const { id, atMs } = once;
     const found = await store.performOnce(once, async () => claim, rethrow);
     if (found.kind === 'under_way') throw new IdempotencyInProgress();
     if (found.kind === 'performed') return undefined;
-    const { response, claimedUntilMs } = this.#openOwn({ id, sealed: found.sealed }, digest);
+    const { response, claimedUntilMs } = this.#openOwn({ id, sealed: found.sealed }, own);
     if (claimedUntilMs === undefined) return response;
     if (claimedUntilMs > atMs) throw new IdempotencyInProgress(claimedUntilMs - atMs);
     if (!(await store.replace({ id, sealed: found.sealed }, claim))) throw new IdempotencyInProgress();
@@ -148,10 +162,11 @@ export class IdempotentRequests<Unit> {
     return { id: idOf(request), atMs, validSinceMs: atMs - KEPT_MS };
   }
 
-  /** Opens what is stored for a request with this digest. Throws `IdempotencyKeyReused` if it is another one. */
-  #openOwn(stored: StoredResponse, digest: string): Kept {
+  /** Opens what is stored for this request. Throws `IdempotencyKeyReused` if it is for another one, and `GrantNarrowed`. */
+  #openOwn(stored: StoredResponse, { digest, grant }: Own): Kept {
     const kept = this.#open(stored);
     if (kept.digest !== digest) throw new IdempotencyKeyReused();
+    if (kept.grant !== undefined && !includesGrant(grant, kept.grant)) throw new GrantNarrowed();
     return kept;
   }
 
@@ -175,10 +190,15 @@ export class IdempotentRequests<Unit> {
 /** A response with the digest of its request, or, until there is one, the claim of the request. */
 interface Kept {
   readonly digest: string;
+  /** What the credential was permitted when the response was made. Missing in a claim. */
+  readonly grant?: Grant;
   readonly response: KeptResponse;
   /** Only of a claim: until then retries are rejected. Milliseconds since 1970. */
   readonly claimedUntilMs?: number;
 }
+
+/** What is kept of a request. */
+type Own = Required<Pick<Kept, 'digest' | 'grant'>>;
 
 /** The name that a response is sealed for: a copy under another id can't be opened. */
 export function sealedFor(id: Buffer): string {
@@ -189,8 +209,8 @@ function idOf({ credential, idempotencyKey }: IdempotentRequest): Buffer {
   return sha256(JSON.stringify([credential, idempotencyKey]));
 }
 
-function digestOf({ content }: IdempotentRequest): string {
-  return sha256(content).toString('base64');
+function ownOf({ content, grant }: IdempotentRequest): Own {
+  return { digest: sha256(content).toString('base64'), grant };
 }
 
 function operationIdOf({ id }: OnceOnly): string {

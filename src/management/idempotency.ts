@@ -40,7 +40,8 @@ export async function respondOnce(
 ): Promise<void> {
   const credential = principal.id ?? principal.type;
   const content = JSON.stringify([req.method, req.originalUrl, req.body ?? null]);
-  const request = { credential, idempotencyKey, content };
+  const grant = { scopes: [...principal.scopes], onlyTags: principal.onlyTags };
+  const request = { credential, grant, idempotencyKey, content };
   const responseTo = principal.type === 'key' ? rethrow : keptFailure;
   const { response, isReplayed } = endpoint.withoutTransaction
     ? await requests.performWithoutTransaction(request, perform, responseTo)

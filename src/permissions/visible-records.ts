@@ -1,4 +1,4 @@
-import type { Principal } from './principal.ts';
+import type { Grant, Principal } from './principal.ts';
 
 /** Whether a principal for which only records with all of `onlyTags` exist sees one with these tags. */
 export function isVisible(tags: readonly string[], onlyTags: readonly string[]): boolean {
@@ -11,4 +11,11 @@ export function withTagsOf(
   { onlyTags }: Pick<Principal, 'onlyTags'>,
 ): readonly string[] {
   return [...new Set([...onlyTags, ...tags])];
+}
+
+/** Whether the first permits all that the second does: its scopes, for all keys that it shows. */
+export function includesGrant(grant: Grant, other: Grant): boolean {
+  return (
+    other.scopes.every((scope) => grant.scopes.includes(scope)) && isVisible(other.onlyTags, grant.onlyTags)
+  );
 }

@@ -67,7 +67,12 @@ describe.each([
       const requests = new IdempotentRequests({
         ...{ store: store.records.responses, vault: TEST_VAULT, clock: systemClock },
       });
-      const request = { credential: 'root', idempotencyKey: 'k', content: 'the same' };
+      const request = {
+        credential: 'root',
+        grant: { scopes: [], onlyTags: [] },
+        idempotencyKey: 'k',
+        content: 'the same',
+      };
       const [began, ends] = [gate(), gate()];
       const response = { status: 200, headers: {}, body: { n: 1 } };
       const first = requests.perform(
@@ -197,7 +202,12 @@ describe.each([
     const requests = new IdempotentRequests({ store: responses, vault: TEST_VAULT, clock });
     const count = async () => (await responses.after(undefined, 1000)).length;
     const before = await count();
-    const request = { credential: 'root', idempotencyKey: 'daily', content: 'the same' };
+    const request = {
+      credential: 'root',
+      grant: { scopes: [], onlyTags: [] },
+      idempotencyKey: 'daily',
+      content: 'the same',
+    };
     await requests.perform(request, async () => ({ status: 200, headers: {}, body: {} }), rethrow);
     clock.advance(DAY_MS);
     await requests.prune();

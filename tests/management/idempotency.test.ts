@@ -137,6 +137,27 @@ describe('a POST with an Idempotency-Key', () => {
     },
   );
 
+  it.each([
+    ['other tags', { onlyTags: ['team:a'] }],
+    ['fewer scopes', { scopes: ['keys:write'] }],
+  ])('is not repeated to a token that was limited to %s meanwhile', async (_what, limits) => {
+    const token = await management.createToken({ scopes: ['keys:read', 'keys:write'] });
+    const { id } = await management.createKey();
+    const path = `/consumer-api-key/${id}/rotate`;
+    const key = newKey();
+    const rotate = () =>
+      management.sendAs(token.secret, 'post', path, { graceSeconds: 0 }).set('Idempotency-Key', key);
+    const { body } = await rotate().expect(200);
+    const change = (changes: object) =>
+      management.send('patch', `/tollgate/admin-token/${token.adminTokenId}`, changes).expect(200);
+    await change(limits);
+    const rejected = await rotate().expect(422);
+    expect(rejected.body.code).toBe('idempotency_key_reused');
+    expect(rejected.text).not.toContain(body.secret);
+    await change({ onlyTags: [], scopes: ['keys:read', 'keys:write', 'keys:delete'] });
+    expect((await rotate().expect(200)).body).toEqual(body);
+  });
+
   it('leaves neither key nor response in the store in the clear', async () => {
     const key = newKey();
     const { body } = await post(CREATE, key, { name: 'sealed' }).expect(201);
