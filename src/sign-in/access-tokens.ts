@@ -47,8 +47,8 @@ export class AccessTokens {
     if (!/^[\x21-\x7e]{1,255}$/.test(subject)) return undefined;
     return {
       type: 'program',
-      // No id of a record begins like this.
-      id: `program:${subject}`,
+      // No id of a record begins like this. Several clients may act for one subject, which has no space.
+      id: `program:${clientId} ${subject}`,
       name: textClaim(claims, 'client_id') ?? subject,
       identity: { subject, email: emailOf(claims) },
       scopes: new Set(grant.scopes),

@@ -31,6 +31,35 @@ describe('An access token of the identity provider', () => {
     expect(gateway.provider.requests).toEqual([]);
   });
 
+  it('has the Idempotency-Keys of its client, and not those of another one for the same subject', async () => {
+    const send = async (client_id: string, groups: string) => {
+      const token = await gateway.provider.accessToken({ ...usual(), client_id, groups: [groups] });
+      const headers = { Authorization: `Bearer ${token}`, 'Idempotency-Key': 'deploy-7' };
+      const url = `${gateway.origin}/consumer-api-key/create`;
+      const body = JSON.stringify({ name: 'of a subject' });
+      return fetch(url, {
+        method: 'POST',
+        headers: { ...headers, 'Content-Type': 'application/json' },
+        body,
+      });
+    };
+    const [first, other] = [await send('deployer', 'admins'), await send('little-app', 'admins')];
+    expect([first.status, other.status]).toEqual([201, 201]);
+    expect(other.headers.has('Idempotency-Replayed')).toBe(false);
+    expect((await send('deployer', 'admins')).headers.get('Idempotency-Replayed')).toBe('true');
+  });
+
+  it('gets the number of the sessions that it may see, which are none', async () => {
+    const headers = { Authorization: `Bearer ${await gateway.provider.accessToken(usual())}` };
+    const list = (count: string) =>
+      fetch(`${gateway.origin}/tollgate/session?count=${count}`, { headers }).then(async (response) => [
+        response.status,
+        await response.json(),
+      ]);
+    expect(await list('true')).toEqual([200, { sessions: [], total: 0 }]);
+    expect(await list('yes')).toEqual([400, expect.objectContaining({ code: 'invalid_parameter' })]);
+  });
+
   it('is valid a little longer where clocks differ, and no longer', async () => {
     const { provider } = gateway;
     const expired = (seconds: number) => provider.accessToken({ ...usual(), exp: nowS() - seconds });

@@ -56,11 +56,13 @@ export const listSessions: Endpoint = {
     const beforeId = cursor === undefined ? undefined : sessionIdOf(cursor);
     const ownId = ownSessionId(principal);
     const maySeeAll = principal.scopes.has('tokens:write');
-    if (sessions === undefined || (ownId === undefined && !maySeeAll)) return { sessions: [] };
+    const isWithTotal = isCounted(query);
+    if (sessions === undefined || (ownId === undefined && !maySeeAll))
+      return { sessions: [], ...(isWithTotal && { total: 0 }) };
     const filter = maySeeAll ? { onlyTags: principal.onlyTags } : { onlyTags: [], id: ownId };
     const [found, total] = await Promise.all([
       sessions.list({ ...filter, limit: limit + 1, beforeId }),
-      isCounted(query) ? sessions.count(filter) : undefined,
+      isWithTotal ? sessions.count(filter) : undefined,
     ]);
     const shown = found.slice(0, limit);
     const last = shown.at(-1);
