@@ -5,6 +5,7 @@ import { authorize } from '../../src/management/authentication.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
 import { requiredScopes } from '../../src/permissions/principal.ts';
 import { PRESETS } from '../../src/permissions/scopes.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
 import { START_MS, startManagement, type TestManagement } from './start-management.ts';
 
 const ABSENT_KEY = 'key_00000000000000000000000000';
@@ -75,6 +76,20 @@ describe('scopes', () => {
         outcome: 'missing_scope',
       }),
     ]);
+  });
+
+  it.each([
+    ['the root token', ROOT_TOKEN],
+    ['an imported secret', 'imported-Secret.01234567'],
+  ])('that are missing are in the audit log without %s, sent in the place of an id', async (_what, text) => {
+    const { secret, adminTokenId } = await management.createToken({ scopes: ['webhooks:read'] });
+    for (const path of ['/consumer-api-key', '/rate-limit'])
+      await management.sendAs(secret, 'get', `${path}/${text}`).expect(403);
+    await management.sendAs(secret, 'get', '/rate-limit/monthly_plan-1.5').expect(403);
+    const log = await management.send('get', `/tollgate/audit-log?actorId=${adminTokenId}`).expect(200);
+    const names = log.body.entries.map(({ target }: { target: { name: string | null } }) => target.name);
+    expect(names).toEqual(['monthly_plan-1.5', null, null]);
+    expect(log.text).not.toContain(text);
   });
 
   it('that are missing are in the audit log without a reason that is too long', async () => {
