@@ -33,7 +33,8 @@ const config: Config = {
   globalTeardown: '<rootDir>/tests/support/global-teardown.ts',
   // Beside the modules: a run has its own folder for temporary files.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
-  testTimeout: 180_000,
+  // Some tests take half a minute of CPU, and another run of the suite may be beside this one.
+  testTimeout: 600_000,
   maxWorkers: 5,
   // A worker that has loaded a thousand modules writes Node's cache of their code as it ends: on a slow machine, five at a time take more than 5 s.
   workerGracefulExitTimeout: 30_000,

@@ -19,6 +19,8 @@ import { runTollgate } from './support/run-tollgate.ts';
 const run = promisify(execFile);
 /** A file of the site, as `npm run docs:build` leaves it beside the console. */
 const BUILT_SITE = 'dist/docs/left-over.html';
+/** How long a demo from the package may take: half a minute of CPU, perhaps beside another run of the suite. */
+const DEMO_MS = 300_000;
 
 let directory: string;
 let installed: string;
@@ -183,7 +185,7 @@ describe('the package, packed and installed in an empty directory', () => {
       });
     }
     try {
-      await until(() => hasEnded(demo) || output.includes('live through a day'));
+      await until(() => hasEnded(demo) || output.includes('live through a day'), { timeoutMs: DEMO_MS });
       expect(output).toContain('Tollgate runs at http://127.0.0.1:');
       expect(output).toContain('200 200 200 200 200 429');
       const stores = /"DATA_DIR":"([^"]+)"/.exec(output)?.[1] ?? '';

@@ -147,7 +147,7 @@ describe('a WebSocket through the gateway', () => {
   });
 
   it('stays during the drain time of a gateway that stops, and is closed after it', async () => {
-    const stopping = await startGateway({ ...stage.environment, SHUTDOWN_DRAIN_MS: '700' });
+    const stopping = await startGateway({ ...stage.environment, SHUTDOWN_DRAIN_MS: '5000' });
     const { secret } = await new Admin(stopping.url).makeKey('stopping');
     const { client, backend } = await open(secret, { url: stopping.url });
     const closed = Promise.all([once(client, 'close'), once(backend, 'close')]);

@@ -47,10 +47,9 @@ const slow: Respond = (res) => {
   res.on('close', () => clearInterval(timer));
 };
 /** 64 MiB of zeros. */
+const zeros = gzipSync(Buffer.alloc(64 * MEBIBYTE), { level: constants.Z_BEST_SPEED });
 const bomb: Respond = (res) =>
-  void res
-    .writeHead(200, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' })
-    .end(gzipSync(Buffer.alloc(64 * MEBIBYTE), { level: constants.Z_BEST_SPEED }));
+  void res.writeHead(200, { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' }).end(zeros);
 const page: Respond = (res) =>
   void res.writeHead(200, { 'Content-Type': 'text/html' }).end('<p>maintenance</p>');
 const redirect: Respond = (res) => void res.writeHead(302, { Location: `${provider.issuer}/token` }).end();

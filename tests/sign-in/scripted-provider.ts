@@ -5,6 +5,7 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { type Identity, IdentityProvider } from '../../src/sign-in/identity-provider.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { LONGEST_WAIT_MS } from '../support/until.ts';
 
 export type Respond = (res: ServerResponse, req: IncomingMessage) => void;
 export type Part = 'metadata' | 'keys' | 'token' | 'userinfo' | 'device';
@@ -99,11 +100,10 @@ export class ScriptedProvider {
   };
 
   /** The gateway's side. */
-  readonly client = (clock = new ManualClock(0), timeoutMs?: number): IdentityProvider => {
+  readonly client = (clock = new ManualClock(0), timeoutMs = LONGEST_WAIT_MS): IdentityProvider => {
     const who = { clientId: 'tollgate', clientSecret: CLIENT_SECRET, scopes: 'openid profile' };
     return new IdentityProvider({
-      ...{ ...who, claim: 'groups', issuer: new URL(this.issuer), clock },
-      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...{ ...who, claim: 'groups', issuer: new URL(this.issuer), clock, timeoutMs },
     });
   };
 
