@@ -13,18 +13,44 @@ export interface DeliveryMaking {
   readonly nowMs: number;
 }
 
-/** The deliveries of the events that a webhook subscribes to: one for each event, or one for all events that may be sent as a batch. */
+/** After so many characters a batch takes no further event: some batches of each webhook are in memory at a time. */
+const FULL_CHARACTERS = 1_000_000;
+
+/** An event, and its text. */
+interface Written {
+  readonly event: OutboxEvent;
+  readonly text: string;
+}
+
+/**
+ * The deliveries of the events that a webhook subscribes to: one for each event, or one for many that may be sent as a batch, of about a
+ * megabyte at most.
+ */
 export function makeDeliveries(
   webhook: Webhook,
   events: readonly OutboxEvent[],
   making: DeliveryMaking,
 ): readonly NewDelivery[] {
-  const heard = events.filter((event) => hears(webhook, event));
-  const isBatched = ({ type }: OutboxEvent): boolean => webhook.batch && type === BATCHED_TYPE;
-  const batch = heard.filter(isBatched);
-  const single = heard.filter((event) => !isBatched(event));
-  const deliveries = single.map((event) => deliveryOf(webhook, [event], making));
-  return batch.length === 0 ? deliveries : [...deliveries, deliveryOf(webhook, batch, making)];
+  const heard = events
+    .filter((event) => hears(webhook, event))
+    .map((event): Written => ({ event, text: cloudEventText(event, making.source) }));
+  const isBatched = ({ event }: Written): boolean => webhook.batch && event.type === BATCHED_TYPE;
+  const single = heard.filter((each) => !isBatched(each)).map((each) => [each]);
+  return [...single, ...batchesOf(heard.filter(isBatched))].map((each) => deliveryOf(webhook, each, making));
+}
+
+function batchesOf(written: readonly Written[]): readonly (readonly Written[])[] {
+  const batches: Written[][] = [];
+  let characters = FULL_CHARACTERS;
+  for (const each of written) {
+    if (characters >= FULL_CHARACTERS) {
+      batches.push([]);
+      characters = 0;
+    }
+    batches.at(-1)?.push(each);
+    characters += each.text.length;
+  }
+  return batches;
 }
 
 /**
@@ -43,12 +69,13 @@ export function heardPart(webhook: Webhook, delivery: Delivery): Delivery | unde
 
 function deliveryOf(
   webhook: Webhook,
-  events: readonly OutboxEvent[],
-  { makeId, source, nowMs }: DeliveryMaking,
+  written: readonly Written[],
+  { makeId, nowMs }: DeliveryMaking,
 ): NewDelivery {
+  const events = written.map(({ event }) => event);
+  const texts = written.map(({ text }) => text);
   const [first] = events;
   const isBatch = webhook.batch && first?.type === BATCHED_TYPE;
-  const texts = events.map((event) => cloudEventText(event, source));
   return {
     id: makeId(),
     webhookId: webhook.id,
