@@ -71,8 +71,9 @@ export class ThresholdEvents {
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    await this.#writing;
-    while (this.#waiting.length > 0 && (await this.#write()));
+    // A store that has just failed may hang: a second try would take as long once more.
+    let isWritten = (await this.#writing) ?? true;
+    while (isWritten && this.#waiting.length > 0) isWritten = await this.#write();
     this.#dropped += this.#waiting.length;
   }
 

@@ -7,6 +7,8 @@ import type { JobStore } from './job-store.ts';
 const IDLE_PAUSE_MS = 60_000;
 /** The pause while a store is unavailable. */
 const RETRY_PAUSE_MS = 2000;
+/** If a stop has taken longer than this, the store may hang, and the jobs are left to be taken later. Milliseconds. */
+const RELEASED_WITHIN_MS = 500;
 const TRIM_EVERY_MS = 3_600_000;
 /** How long a job is shown after its end. */
 const KEPT_MS = 7 * 86_400_000;
@@ -42,9 +44,10 @@ export class JobTask {
 
   /** Resolves when nothing runs any more. Other replicas may go on with the jobs of this one. */
   async stop(): Promise<void> {
-    const { runner, store, holder, log } = this.#options;
+    const { runner, store, holder, clock, log } = this.#options;
+    const fromMs = clock.monotonicMs();
     runner.interrupt();
-    if (await this.#task.stop())
+    if ((await this.#task.stop()) && clock.monotonicMs() - fromMs <= RELEASED_WITHIN_MS)
       await store.release(holder).catch((err: unknown) => log.warn({ err }, 'jobs could not be released'));
   }
 

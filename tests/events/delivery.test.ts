@@ -156,12 +156,12 @@ async function makeKey(
 }
 
 /** Writes an event of usage with each of these lists of tags. */
-async function makeUsage(tagsOfEvents: readonly (readonly string[])[]): Promise<void> {
+async function makeUsage(tagsOfEvents: readonly (readonly string[])[], data = '{}'): Promise<void> {
   const { db } = store.records;
   const { last_event } = await db.selectFrom('audit_log_ends').select('last_event').executeTakeFirstOrThrow();
   const rows = tagsOfEvents.map((tags, index) => ({
     ...{ sequence: last_event + index + 1, id: `usage-${index}`, type: 'tollgate.usage.hour' },
-    ...{ subject: 'key_1', at: new Date(clock.nowMs()), tags, data: '{}' },
+    ...{ subject: 'key_1', at: new Date(clock.nowMs()), tags, data },
   }));
   await db.insertInto('events').values(rows).execute();
   await db
@@ -876,6 +876,19 @@ describe('a delivery', () => {
     for (const { headers, body } of batches) new StandardWebhook(secret).verify(body, headers);
   });
 
+  it('of usage has batches of about a megabyte at most', async () => {
+    await webhook({ events: ['tollgate.usage.hour'], batch: true });
+    await makeUsage(
+      Array.from({ length: 60 }, () => []),
+      JSON.stringify({ text: 'a'.repeat(50_000) }),
+    );
+    await deliver(deliverer());
+    const sizes = receiver.received.map(({ body }) => body.length);
+    expect(Math.max(...sizes)).toBeLessThan(1_100_000);
+    expect(receiver.received.flatMap((each) => eventOf(each))).toHaveLength(60);
+    expect(sizes).toHaveLength(3);
+  });
+
   it('of usage is made without the events that the webhook does not subscribe to any more', async () => {
     const made = await webhook({ events: ['tollgate.usage.hour'], batch: true });
     await makeUsage([['eu'], ['us'], ['eu', 'paid'], []]);
@@ -1040,6 +1053,26 @@ describe('a stop while much is left to do', () => {
     considered.mockRestore();
     expect(length).toBe(1);
     expect(await deliverer().run()).not.toBe('another replica delivers');
+  });
+
+  it('leaves the lease to end by itself where the store took long', async () => {
+    await webhook();
+    const queue = store.records.deliveries;
+    const fanOut = queue.fanOut.bind(queue);
+    const released = jest.spyOn(queue, 'release');
+    for (const tookMs of [500, 501]) {
+      const { stop, run } = stoppedTask();
+      const considered = jest.spyOn(queue, 'fanOut').mockImplementation((...page) => {
+        stop();
+        clock.advance(tookMs);
+        return fanOut(...page);
+      });
+      await run();
+      considered.mockRestore();
+      expect(released).toHaveBeenCalledTimes(1);
+    }
+    released.mockRestore();
+    await store.records.db.deleteFrom('leases').execute();
   });
 
   it('makes no further page of timed events', async () => {

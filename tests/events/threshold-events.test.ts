@@ -151,6 +151,18 @@ describe('events of thresholds', () => {
     expect(others.dropped).toBe(3);
   });
 
+  it('are not tried a second time at the stop where the store has just not taken them', async () => {
+    const attempt = Promise.withResolvers<void>();
+    const append = jest.fn(() => attempt.promise);
+    const events = eventsOver({ append, appendMissing: append });
+    events.add(passed('key_1'));
+    await until(() => append.mock.calls.length === 1);
+    const stopped = events.stop();
+    attempt.reject(new Error('no response'));
+    await stopped;
+    expect(append).toHaveBeenCalledTimes(1);
+  });
+
   it('are written together after a quarter of a second, one batch at a time', async () => {
     jest.useFakeTimers();
     const sizes: number[] = [];

@@ -26,6 +26,8 @@ const WEBHOOKS_AT_ONCE = 100;
 const PAGES_IN_A_TURN = 10;
 /** How long what is not needed is removed before the lease is prolonged. Milliseconds. */
 const TRIM_TURN_MS = 5000;
+/** If a stop has taken longer than this, the store may hang, and the lease is left to end by itself. Milliseconds. */
+const RELEASED_WITHIN_MS = 500;
 const DAY_MS = 86_400_000;
 const SUCCEEDED_KEPT_DAYS = 7;
 const FAILED_KEPT_DAYS = 30;
@@ -46,6 +48,7 @@ export class Deliverer {
   readonly #makeId: () => string;
   readonly #endpoints = new Map<string, EndpointDeliveries>();
   readonly #stopping = new AbortController();
+  #stoppingSinceMs: number | undefined;
   /** The webhooks that could not be served in the last run, of which the log says so. */
   readonly #faulty = new Set<string>();
   /** Attempts of this process, by how they ended. */
@@ -120,6 +123,7 @@ export class Deliverer {
 
   /** Ends the requests that are under way, which stay due, and a run after its present page. */
   beginStop(): void {
+    this.#stoppingSinceMs ??= this.#options.clock.monotonicMs();
     this.#stopping.abort();
   }
 
@@ -127,7 +131,8 @@ export class Deliverer {
   async stop(): Promise<void> {
     this.beginStop();
     await this.settled();
-    if (!this.#mayHold) return;
+    const tookMs = this.#options.clock.monotonicMs() - (this.#stoppingSinceMs ?? 0);
+    if (!this.#mayHold || tookMs > RELEASED_WITHIN_MS) return;
     try {
       await this.#options.queue.release(this.#holder);
     } catch (error) {
