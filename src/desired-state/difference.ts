@@ -217,10 +217,11 @@ function stateOfKey(present: PresentKey): State<PresentKey> {
   return { present, recordId: id, written: writtenKey(key), managedBy, managedDigest, isUntouched: false };
 }
 
+/** That the gateway has disabled a webhook is no change of it: the configuration left it enabled. */
 function stateOfWebhook(present: PresentWebhook): State<PresentWebhook> {
   const { webhook, managedDigest } = present;
-  const { id, managedBy } = webhook;
-  const written = writtenWebhook(webhook);
+  const { id, managedBy, enabled, disabledReason } = webhook;
+  const written = writtenWebhook({ ...webhook, enabled: enabled || disabledReason !== null });
   return { present, recordId: id, written, managedBy, managedDigest, isUntouched: false };
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 let management: TestManagement;
@@ -135,6 +136,23 @@ describe('webhooks of a configuration', () => {
     expect(await failingSince()).toBe('1970-01-01T00:00:00Z');
     await apply({ owner, config: { webhooks: [webhook('a', { url: 'https://8.8.8.8/other' })] } });
     expect(await failingSince()).toBeNull();
+  });
+
+  it('that the gateway has disabled are no conflict, and are enabled by a change of them', async () => {
+    const { owner, webhook } = newOwner();
+    const config = (fields: object, limit: number) => ({
+      plans: [{ rateLimitId: `${owner}-plan`, description: '', limit, period: 'day' }],
+      webhooks: [webhook('a', fields)],
+    });
+    await apply({ owner, config: config({}, 1) });
+    await sql`UPDATE webhooks SET enabled = false, disabled_reason = 'gone' WHERE managed_by = ${owner}`.execute(
+      management.records.db,
+    );
+    const { changes } = await apply({ owner, config: config({}, 2) });
+    expect(changes).toMatchObject([{ action: 'update', type: 'plan' }]);
+    expect(await webhooksOf(owner)).toMatchObject([{ enabled: false, disabledReason: 'gone' }]);
+    await apply({ owner, config: config({ url: 'https://1.1.1.1/mended' }, 2) });
+    expect(await webhooksOf(owner)).toMatchObject([{ enabled: true, disabledReason: null }]);
   });
 
   it('are compared only where their addresses are allowed', async () => {
