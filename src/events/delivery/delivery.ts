@@ -109,12 +109,17 @@ export interface DeliveryQueue {
     make: (webhook: Webhook, events: readonly OutboxEvent[]) => readonly NewDelivery[],
   ): Promise<boolean>;
   /**
-   * Pending deliveries of the webhook that are due, at most `limit`, the longest due first. None if it was changed or deleted since this
+   * Pending deliveries of the webhook that are due, but for some ids, at most `limit`, the longest due first. None if it was changed or deleted since this
    * version of it was read, or the holder does not have the lease any more.
    */
   due(
     webhook: Pick<Webhook, 'id' | 'version'>,
-    at: { readonly holder: string; readonly nowMs: number; readonly limit: number },
+    at: {
+      readonly holder: string;
+      readonly nowMs: number;
+      readonly except: readonly string[];
+      readonly limit: number;
+    },
   ): Promise<readonly Delivery[]>;
   /** Notes an attempt, unless another replica has noted one meanwhile. */
   note(delivery: Delivery, result: AttemptResult): Promise<void>;

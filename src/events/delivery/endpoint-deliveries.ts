@@ -102,13 +102,12 @@ export class EndpointDeliveries {
     const room = this.#atOnce - this.#underWay.size;
     if (stored === undefined || room <= 0 || this.#options.stopping.aborted) return;
     const { queue, clock, holder } = this.#options;
-    // Those that end meanwhile may be found as they were before.
-    const begun = new Set(this.#underWay.keys());
-    const limit = begun.size + room;
-    const due = await queue.due(stored.webhook, { holder, nowMs: clock.nowMs(), limit });
+    // Their bodies are in memory already. Those that end meanwhile would be found as they were before.
+    const except = [...this.#underWay.keys()];
+    const due = await queue.due(stored.webhook, { holder, nowMs: clock.nowMs(), except, limit: room });
     const isPaused = this.#isPaused(stored.webhook);
-    const ready = due.filter((each) => !begun.has(each.id) && (!isPaused || isByHand(each)));
-    for (const delivery of ready.slice(0, room)) this.#begin(stored, delivery);
+    const ready = due.filter((each) => !isPaused || isByHand(each));
+    for (const delivery of ready) this.#begin(stored, delivery);
   }
 
   #begin(stored: StoredWebhook, delivery: Delivery): void {

@@ -13,8 +13,8 @@ export interface DeliveryMaking {
   readonly nowMs: number;
 }
 
-/** After so many characters a batch takes no further event: some batches of each webhook are in memory at a time. */
-const FULL_CHARACTERS = 1_000_000;
+/** After so many characters a batch takes no further event: four batches of each webhook may be in memory at a time. */
+const FULL_CHARACTERS = 500_000;
 
 /** An event, and its text. */
 interface Written {
@@ -23,8 +23,8 @@ interface Written {
 }
 
 /**
- * The deliveries of the events that a webhook subscribes to: one for each event, or one for many that may be sent as a batch, of about a
- * megabyte at most.
+ * The deliveries of the events that a webhook subscribes to: one for each event, or one for many that may be sent as a batch, of about
+ * half a megabyte at most.
  */
 export function makeDeliveries(
   webhook: Webhook,

@@ -98,7 +98,7 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
 
   async due(
     { id, version }: Pick<Webhook, 'id' | 'version'>,
-    { holder, nowMs, limit }: Parameters<DeliveryQueue['due']>[1],
+    { holder, nowMs, except, limit }: Parameters<DeliveryQueue['due']>[1],
   ): Promise<readonly Delivery[]> {
     const rows = await this.#db
       .selectFrom('webhook_deliveries')
@@ -106,6 +106,7 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
       .where('webhook_id', '=', id)
       .where('status', '=', 'pending')
       .where('next_attempt_at', '<=', new Date(nowMs))
+      .where(sql<boolean>`id <> ALL (${[...except]}::text[])`)
       .where(sql<boolean>`EXISTS (SELECT FROM webhooks WHERE id = ${id} AND version = ${version})`)
       .where(sql<boolean>`EXISTS (
         SELECT FROM leases WHERE name = ${LEASE} AND holder = ${holder} AND held_until >= clock_timestamp())`)
