@@ -1,4 +1,5 @@
 import type { Logger } from '../platform/logger.ts';
+import { LAST_QUERY_BY_MS } from '../platform/process/shutdown-order.ts';
 import { WakeableTask } from '../platform/wakeable-task.ts';
 import type { JobRunner } from './job-runner.ts';
 import type { JobStore } from './job-store.ts';
@@ -7,8 +8,6 @@ import type { JobStore } from './job-store.ts';
 const IDLE_PAUSE_MS = 60_000;
 /** The pause while a store is unavailable. */
 const RETRY_PAUSE_MS = 2000;
-/** If a stop has taken longer than this, the store may hang, and the jobs are left to be taken later. Milliseconds. */
-const RELEASED_WITHIN_MS = 500;
 const TRIM_EVERY_MS = 3_600_000;
 /** How long a job is shown after its end. */
 const KEPT_MS = 7 * 86_400_000;
@@ -47,7 +46,7 @@ export class JobTask {
     const { runner, store, holder, clock, log } = this.#options;
     const fromMs = clock.monotonicMs();
     runner.interrupt();
-    if ((await this.#task.stop()) && clock.monotonicMs() - fromMs <= RELEASED_WITHIN_MS)
+    if ((await this.#task.stop()) && clock.monotonicMs() - fromMs <= LAST_QUERY_BY_MS)
       await store.release(holder).catch((err: unknown) => log.warn({ err }, 'jobs could not be released'));
   }
 

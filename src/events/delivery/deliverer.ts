@@ -2,6 +2,7 @@ import type { Actor, ChangeContext } from '../../audit/change-context.ts';
 import { StoreUnavailable } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { idMaker } from '../../platform/id-maker.ts';
+import { LAST_QUERY_BY_MS } from '../../platform/process/shutdown-order.ts';
 import type { DisabledReason, StoredWebhook } from '../webhook.ts';
 import type { WebhookRepository } from '../webhook-repository.ts';
 import type { Backlog } from './delivery.ts';
@@ -26,8 +27,6 @@ const WEBHOOKS_AT_ONCE = 100;
 const PAGES_IN_A_TURN = 10;
 /** How long what is not needed is removed before the lease is prolonged. Milliseconds. */
 const TRIM_TURN_MS = 5000;
-/** If a stop has taken longer than this, the store may hang, and the lease is left to end by itself. Milliseconds. */
-const RELEASED_WITHIN_MS = 500;
 const DAY_MS = 86_400_000;
 const SUCCEEDED_KEPT_DAYS = 7;
 const FAILED_KEPT_DAYS = 30;
@@ -132,7 +131,8 @@ export class Deliverer {
     this.beginStop();
     await this.settled();
     const tookMs = this.#options.clock.monotonicMs() - (this.#stoppingSinceMs ?? 0);
-    if (!this.#mayHold || tookMs > RELEASED_WITHIN_MS) return;
+    // Else the lease ends by itself.
+    if (!this.#mayHold || tookMs > LAST_QUERY_BY_MS) return;
     try {
       await this.#options.queue.release(this.#holder);
     } catch (error) {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
+import { LAST_QUERY_BY_MS } from '../../platform/process/shutdown-order.ts';
 import type { RepublishedVersions } from '../record-versions.ts';
 import type { ChangedRecord, ClaimedChange, RecordChanges } from './record-changes.ts';
 
@@ -57,12 +58,14 @@ export class ChangePublisher {
     this.#timer = setInterval(() => this.#beat(), NOTED_EVERY_MS).unref();
   }
 
-  /** Writes the last notes. Never rejects. */
+  /** Writes the last notes, unless the record store takes long: changes without a note are published once more. Never rejects. */
   async stop(): Promise<void> {
+    const { clock } = this.#options;
+    const fromMs = clock.monotonicMs();
     this.#isStopped = true;
     clearInterval(this.#timer);
     await Promise.all([this.#publishing, this.#writing]);
-    await this.#write();
+    if (clock.monotonicMs() - fromMs <= LAST_QUERY_BY_MS) await this.#write();
   }
 
   /** Notes that the shared versions have a change. */

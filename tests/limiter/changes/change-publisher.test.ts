@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { sql } from 'kysely';
 import pino from 'pino';
 import { ChangePublisher } from '../../../src/limiter/changes/change-publisher.ts';
@@ -70,6 +70,29 @@ describe('the publication of changes', () => {
       return (await waiting()) === count;
     });
   }
+
+  it.each([
+    [500, 1],
+    [501, 0],
+  ])(
+    'writes its last notes %d ms after a stop began %d times: the record store may hang',
+    async (tookMs, times) => {
+      const { recordChanges: changes } = store.records;
+      const claimed = Promise.withResolvers<readonly []>();
+      const claim = jest.spyOn(changes, 'claim').mockImplementation(() => claimed.promise);
+      const noted = jest.spyOn(changes, 'notePublished');
+      const publisher = replica();
+      publisher.note({ kind: 'key', id: await changedKey(), version: 2 });
+      publisher.publishSoon();
+      const stopped = publisher.stop();
+      clock.advance(tookMs);
+      claimed.resolve([]);
+      await stopped;
+      expect(noted).toHaveBeenCalledTimes(times);
+      claim.mockRestore();
+      noted.mockRestore();
+    },
+  );
 
   it('gives each change to the shared versions, whichever replicas publish', async () => {
     const [changed, deleted] = [await changedKey(), await changedKey()];
