@@ -52,6 +52,13 @@ describe('the ops port', () => {
     await first.until((text) => text.includes('"internal_error"'));
   });
 
+  it('has the limit of 16 KiB for heads that its error names', async () => {
+    await start();
+    const head = (bytes: number) => `GET /livez HTTP/1.1\r\nHost: a\r\nX-Long: ${'a'.repeat(bytes)}\r\n\r\n`;
+    await (await connect(head(15 * 1024))).until((text) => text.includes('200 OK'));
+    await (await connect(head(16 * 1024))).until((text) => text.includes('larger than 16 KiB'));
+  });
+
   it('closes a connection whose head does not arrive', async () => {
     await start({ ...PATIENT, headMs: 50 });
     const client = await connect('GET /livez HTTP/1.1\r\nHost');

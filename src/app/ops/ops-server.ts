@@ -5,6 +5,7 @@ import { errorResponse } from '../../http/errors/error-responses.ts';
 import { rejectAndClose, rejectOnSocket } from '../../http/errors/send-error.ts';
 import { ClientConnections } from '../../server/connections/client-connections.ts';
 import { ConnectionLimit } from '../../server/connections/connection-limit.ts';
+import { REQUEST_HEAD_LIMIT_BYTES } from '../../server/parsing/head-limits.ts';
 import { MalformedInput } from '../../server/parsing/malformed-input.ts';
 import { parseRequest } from '../../server/parsing/parse-request.ts';
 import { WHOLE_SERVER } from '../../server/parsing/request-target.ts';
@@ -30,7 +31,6 @@ export interface OpsLimits {
 }
 
 export const OPS_LIMITS: OpsLimits = { headMs: 5000, idleMs: 10_000, connections: 256 };
-const HEAD_LIMIT_BYTES = 8 * 1024;
 
 /**
  * The port for kubelet and Prometheus: `/livez` (the event loop runs), `/readyz` (every component responds; names those that don't)
@@ -57,7 +57,7 @@ export function createOpsServer(sources: OpsSources, limits: OpsLimits = OPS_LIM
   const malformed = new MalformedInput(open, (socket, error) => rejectOnSocket(socket, errorResponse(error)));
   const server = createServer(
     {
-      maxHeaderSize: HEAD_LIMIT_BYTES,
+      maxHeaderSize: REQUEST_HEAD_LIMIT_BYTES,
       requireHostHeader: false, // parseRequest checks it
       headersTimeout: limits.headMs,
       requestTimeout: limits.idleMs,

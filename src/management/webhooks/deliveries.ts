@@ -18,6 +18,11 @@ const DELIVERY_QUERY = {
     enum: DELIVERY_STATUSES,
   },
   ...COUNTED_PAGE_QUERY,
+  limit: {
+    ...COUNTED_PAGE_QUERY.limit,
+    description: `must be an integer from 1 to 1000, of which a page has at most ${LONGEST_PAGE}`,
+    default: LONGEST_PAGE,
+  },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
 const { readWord } = queryParameters(DELIVERY_QUERY);

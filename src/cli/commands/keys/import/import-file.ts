@@ -96,7 +96,10 @@ async function report({ output }: Session, counts: ImportCounts, options: Import
   const { rows, made, skipped, rejected, replayedBatches } = counts;
   output.endProgress();
   if (rejected.length > 0 || output.format !== 'table')
-    await output.report(REJECTED, rejected, { rows, made, skipped, rejected });
+    await output.report(REJECTED, rejected, {
+      ...(options.dryRun && { dryRun: true }),
+      ...{ rows, made, skipped, rejected },
+    });
   output.note(summaryOf(counts, options));
   if (replayedBatches > 0)
     output.note(
