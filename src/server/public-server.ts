@@ -12,6 +12,7 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { cutConnection } from '../http/connections/cut-connection.ts';
+import { lingerIfUnread } from '../http/connections/lingering-close.ts';
 import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-body-rate.ts';
 import { checkNodeInternals, RawHeadResponse } from '../http/node-internals.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
@@ -214,11 +215,15 @@ function serverOptions(
 
 type HeadFields = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
-/** Responses that say `Connection: close` once the port is closing, also to requests that came before. */
+/**
+ * Responses that say `Connection: close` once the port is closing, also to requests that came before. After the last one of a connection,
+ * what is still to come of its request is read.
+ */
 function responseClass(connections: ClientConnections): typeof RawHeadResponse {
   return class extends RawHeadResponse {
     override writeHead(status: number, reason?: string | HeadFields, fields?: HeadFields): this {
       if (connections.isClosing) this.shouldKeepAlive = false;
+      if (!this.shouldKeepAlive && this.socket !== null) lingerIfUnread(this.socket, this.req);
       return typeof reason === 'string'
         ? super.writeHead(status, reason, fields)
         : super.writeHead(status, reason ?? fields);

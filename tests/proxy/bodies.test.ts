@@ -349,6 +349,24 @@ describe('an error while the body is still arriving', () => {
     expect(client.ending).toBe('fin');
   });
 
+  it.each([
+    ['asked for the end of the connection', 'POST / HTTP/1.1\r\nHost: a\r\nConnection: close'],
+    ['speaks HTTP/1.0', 'POST / HTTP/1.0'],
+  ])('reaches a client that goes on sending little, where it %s', async (_why, start) => {
+    const client = await RawPeer.connect(stage.gateway.port, true);
+    stage.gateway.clients.push(client);
+    client.send(`${start}\r\nContent-Length: 60000\r\n\r\n`);
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 401 .*"missing_api_key"\}$/s);
+    for (let part = 0; part < 6; part += 1) {
+      client.send(Buffer.alloc(10_000, 'x'));
+      await until(() => client.socket.writableLength === 0 || client.socket.destroyed);
+    }
+    // The gateway closes only after the whole request.
+    client.socket.end();
+    await until(() => client.socket.destroyed);
+    expect(client.ending).toBe('fin');
+  });
+
   it('keeps the connection when only little is to come', async () => {
     stage.backend.respond(OK);
     const client = await stage.gateway.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello');

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** How long a closing connection is still read, so that the client can read our last response first. Milliseconds. */
@@ -14,6 +15,12 @@ export function lingeringClose(socket: Socket): void {
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => clearTimeout(timer));
+}
+
+/** The same if the client has not sent its whole request by the end of the response; else Node closes the connection at once. */
+export function lingerIfUnread(socket: Socket, req: IncomingMessage): void {
+  const { destroySoon } = socket;
+  socket.destroySoon = () => (req.complete ? destroySoon.call(socket) : lingeringClose(socket));
 }
 
 /** Makes Node close the connection by `lingeringClose` after the response in progress, which must be its last. */
