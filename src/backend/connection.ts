@@ -228,10 +228,28 @@ export class BackendConnection implements ResponseParts {
       this.#transition('opened');
       this.#socket = socket;
       if (onread === undefined) socket.on('data', this.#onData);
+      else this.#readAfterFailedWrite(socket);
       socket.on('end', this.#onEnd).on('error', this.#onSocketError);
       socket.on('timeout', this.#onTimeout).on('close', this.#onClose);
       this.#write(socket, this.#request);
     }, onread);
+  }
+
+  /**
+   * A backend that responds before the end of a body, such as with 413, and closes, makes the next write fail, with which Node would destroy
+   * the socket. The response may be there to be read: the socket is destroyed only after one more poll. Not for a socket that emits
+   * `data`, which it does no more after an error.
+   */
+  #readAfterFailedWrite(socket: Socket): void {
+    const destroy = socket.destroy.bind(socket);
+    socket.destroy = (error?: Error) => {
+      const body = this.#request?.body;
+      const isOfWrite = error !== undefined && 'syscall' in error && error.syscall === 'write';
+      if (!isOfWrite || body === undefined) return destroy(error);
+      body.stop();
+      setImmediate(() => setImmediate(() => destroy(error)));
+      return socket;
+    };
   }
 
   /** Reads into the same buffer each time, or into a new one while other code retains the buffer. */

@@ -83,6 +83,30 @@ describe('the body of a request', () => {
     expect(pool.takenCount).toBe(0);
   });
 
+  it('whose next part can not be written leaves the response to be read, if the backend has sent one', async () => {
+    const job = upload(10, 'abc');
+    const connection = await backend.connection();
+    await connection.until((text) => text.endsWith('abc'));
+    connection.send('HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nbig');
+    connection.socket.resetAndDestroy();
+    // In the same turn: it is written before the response is read.
+    job.source.push('def');
+    await until(() => job.calls.includes('onComplete') || job.calls.includes('onError'));
+    expect([job.status, job.body, job.errors]).toEqual([413, 'big', []]);
+    expect(pool.takenCount).toBe(0);
+  });
+
+  it('whose next part can not be written ends with an error, if the backend has sent nothing', async () => {
+    const job = upload(10, 'abc');
+    const connection = await backend.connection();
+    await connection.until((text) => text.endsWith('abc'));
+    connection.socket.resetAndDestroy();
+    job.source.push('def');
+    await job.heard('onError');
+    expect(job.errors).toMatchObject([{ kind: 'connection_lost' }]);
+    expect(pool.takenCount).toBe(0);
+  });
+
   it('that ends before its length ends the connection', async () => {
     const job = upload(10, 'abc');
     job.source.push(null);
