@@ -77,8 +77,8 @@ function webhookAfter(before: Webhook, wanted: DesiredWebhook, managedBy: string
   return {
     ...before,
     ...wanted,
-    managedBy,
-    ...(isEnabledAgain && { disabledReason: null, failingSinceMs: null }),
+    ...{ managedBy, disabledReason: null },
+    ...(isEnabledAgain && { failingSinceMs: null }),
     ...(wanted.url !== before.url && { failingSinceMs: null }),
   };
 }

@@ -10,7 +10,14 @@ import type {
   PresentWebhook,
   StateChanges,
 } from './desired-state-store.ts';
-import { digestOf, type Written, writtenKey, writtenPlan, writtenWebhook } from './written-state.ts';
+import {
+  digestOf,
+  type Written,
+  writtenAsLeft,
+  writtenKey,
+  writtenPlan,
+  writtenWebhook,
+} from './written-state.ts';
 
 /** Why a record is not changed without `force`. */
 export const CONFLICT_REASONS = [
@@ -217,11 +224,10 @@ function stateOfKey(present: PresentKey): State<PresentKey> {
   return { present, recordId: id, written: writtenKey(key), managedBy, managedDigest, isUntouched: false };
 }
 
-/** That the gateway has disabled a webhook is no change of it: the configuration left it enabled. */
 function stateOfWebhook(present: PresentWebhook): State<PresentWebhook> {
   const { webhook, managedDigest } = present;
-  const { id, managedBy, enabled, disabledReason } = webhook;
-  const written = writtenWebhook({ ...webhook, enabled: enabled || disabledReason !== null });
+  const { id, managedBy } = webhook;
+  const written = writtenAsLeft(webhook);
   return { present, recordId: id, written, managedBy, managedDigest, isUntouched: false };
 }
 

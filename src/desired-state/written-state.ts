@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { auditedInstant } from '../audit/audit-entry.ts';
+import type { Webhook } from '../events/webhook.ts';
 import { auditedOverrides } from '../keys/audited-key.ts';
 import type { AdditionalLimit, PlanCost, PlanTerms } from '../plans/plan.ts';
 import type { ConfiguredKeyFields, ConfiguredWebhookFields } from './desired-state.ts';
@@ -57,6 +58,11 @@ export function writtenWebhook(
     enabled: enabled ? undefined : false,
     batch: batch || undefined,
   });
+}
+
+/** A webhook as people left it: that the gateway has disabled it (`disabledReason`) is no change of it. */
+export function writtenAsLeft(webhook: Webhook): Written {
+  return writtenWebhook({ ...webhook, enabled: webhook.enabled || webhook.disabledReason !== null });
 }
 
 /** SHA-256 of the fields in any order. */

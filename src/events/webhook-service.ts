@@ -154,7 +154,8 @@ export class WebhookService {
         ...wanted,
         onlyTags: withTagsOf(wanted.onlyTags, principal),
         ...(headers && { headerNames: Object.keys(headers) }),
-        ...(changes.enabled && { disabledReason: null, failingSinceMs: null }),
+        ...(changes.enabled !== undefined && { disabledReason: null }),
+        ...(changes.enabled && { failingSinceMs: null }),
         ...(wanted.url !== before.url && { failingSinceMs: null }),
       };
       const sealed = headers && { sealedHeaders: sealHeaders(webhookId, headers, this.#options.vault) };

@@ -44,7 +44,7 @@ export class AccessTokens {
       exp === undefined
     )
       return undefined;
-    if (!/^[\x21-\x7e]{1,255}$/.test(subject)) return undefined;
+    if (!/^[\x21-\x7e]{1,255}$/.test(subject) || !/^[\x20-\x7e]{1,255}$/.test(clientId)) return undefined;
     return {
       type: 'program',
       // No id of a record begins like this. Several clients may act for one subject, which has no space.

@@ -1078,7 +1078,7 @@ describe('a stop while much is left to do', () => {
     const queue = store.records.deliveries;
     const fanOut = queue.fanOut.bind(queue);
     const released = jest.spyOn(queue, 'release');
-    for (const tookMs of [500, 501]) {
+    for (const tookMs of [900, 901]) {
       const { stop, run } = stoppedTask();
       const considered = jest.spyOn(queue, 'fanOut').mockImplementation((...page) => {
         stop();

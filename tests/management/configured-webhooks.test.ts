@@ -145,14 +145,30 @@ describe('webhooks of a configuration', () => {
       webhooks: [webhook('a', fields)],
     });
     await apply({ owner, config: config({}, 1) });
-    await sql`UPDATE webhooks SET enabled = false, disabled_reason = 'gone' WHERE managed_by = ${owner}`.execute(
-      management.records.db,
-    );
+    const disable = () =>
+      sql`UPDATE webhooks SET enabled = false, disabled_reason = 'gone' WHERE managed_by = ${owner}`.execute(
+        management.records.db,
+      );
+    await disable();
     const { changes } = await apply({ owner, config: config({}, 2) });
     expect(changes).toMatchObject([{ action: 'update', type: 'plan' }]);
     expect(await webhooksOf(owner)).toMatchObject([{ enabled: false, disabledReason: 'gone' }]);
+    // What is exported changes nothing, and what says that it is disabled is applied once.
+    const { plans, webhooks } = await exported(owner);
+    expect(await apply({ owner, config: { plans, webhooks } })).toMatchObject({ changes: [] });
+    await apply({ owner, config: config({ enabled: false }, 2) });
+    expect(await webhooksOf(owner)).toMatchObject([{ enabled: false, disabledReason: null }]);
+    expect(await apply({ owner, config: config({ enabled: false }, 2) })).toMatchObject({ changes: [] });
+    await apply({ owner, config: config({}, 2) });
+    await disable();
     await apply({ owner, config: config({ url: 'https://1.1.1.1/mended' }, 2) });
     expect(await webhooksOf(owner)).toMatchObject([{ enabled: true, disabledReason: null }]);
+    // An administrator has decided that it stays disabled.
+    await disable();
+    const [{ webhookId }] = await webhooksOf(owner);
+    await management.send('patch', `/tollgate/webhook/${webhookId}`, { enabled: false }).expect(200);
+    const { conflicts } = await apply({ owner, config: config({ description: 'named' }, 2) }, 409);
+    expect(conflicts).toMatchObject([{ type: 'webhook', reason: 'changed_elsewhere' }]);
   });
 
   it('are compared only where their addresses are allowed', async () => {

@@ -76,6 +76,7 @@ describe('An access token of the identity provider', () => {
     ['another issuer', { iss: 'https://evil.example.com' }, {}],
     ['no expiry', { exp: undefined }, {}],
     ['no client', { client_id: undefined }, {}],
+    ['a control character in the client', { client_id: 'a\nb' }, {}],
     ['no subject', { sub: undefined }, {}],
     ['no value of the map', { groups: ['others'] }, {}],
     ['a value that an object has by itself', { groups: ['constructor', '__proto__'] }, {}],

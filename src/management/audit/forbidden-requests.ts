@@ -47,11 +47,14 @@ async function isRepeated(
   return (await audit.count({ action: 'request.deny', actorId: actor.id, outcome, fromMs })) >= most;
 }
 
-/** The ids that the gateway makes, and those of plans that are shorter than any root token and any imported secret. */
-const ID_IN_PATH = /^(?:[a-z]{3}_[0-9A-HJKMNP-TV-Z]{26}|[A-Za-z0-9][A-Za-z0-9._-]{0,22})$/;
+/** The ids that the gateway makes. */
+const MADE_ID = /^[a-z]{3}_[0-9A-HJKMNP-TV-Z]{26}$/;
+/** The ids of plans that are shorter than root tokens and secrets that the gateway takes. */
+const SHORT_PLAN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,22}$/;
 
 /** The id in the path. Null for other text: it may be a secret that was sent in the wrong place, and must not stay in the audit log. */
 function pathParameter({ params }: Request): string | null {
-  const [text = ''] = Object.values(params).flat();
-  return ID_IN_PATH.test(text) ? text : null;
+  const [[name, text] = ['', '']] = Object.entries(params);
+  const mayBeId = name === 'rateLimitId' ? SHORT_PLAN_ID : MADE_ID;
+  return typeof text === 'string' && mayBeId.test(text) ? text : null;
 }

@@ -1,4 +1,4 @@
-import { type Written, writtenKey, writtenPlan, writtenWebhook } from '../../desired-state/written-state.ts';
+import { type Written, writtenAsLeft, writtenKey, writtenPlan } from '../../desired-state/written-state.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import type { ConsumerKey } from '../../keys/consumer-key.ts';
 import { missingScope } from '../../permissions/principal.ts';
@@ -86,7 +86,7 @@ export const exportConfiguration: Endpoint = {
     const plans = (await configurations.exportPlans(owner)).map(writtenPlan);
     const isHeard = missingScope(principal, ['webhooks:read']) === undefined;
     const webhooks = isHeard ? await configurations.exportWebhooks(selection) : [];
-    const few = { plans, ...(webhooks.length > 0 && { webhooks: webhooks.map(writtenWebhook) }) };
+    const few = { plans, ...(webhooks.length > 0 && { webhooks: webhooks.map(writtenAsLeft) }) };
     const leftOut = await configurations.countLeftOut(selection);
     const chunks = (isYaml ? yamlChunks : jsonChunks)(few, configurations.exportKeys(selection));
     return new StreamedText(isYaml ? 'application/yaml' : 'application/json', chunks, {

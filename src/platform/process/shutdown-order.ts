@@ -5,7 +5,7 @@ import { withinDeadline } from '../within-deadline.ts';
  * A part that has taken longer than this to stop makes no further query: the store may hang, and a second query would end after the
  * deadline of the part. Milliseconds.
  */
-export const LAST_QUERY_BY_MS = 500;
+export const LAST_QUERY_BY_MS = 900;
 
 interface Resource {
   readonly name: string;
