@@ -109,8 +109,8 @@ export interface DeliveryQueue {
     make: (webhook: Webhook, events: readonly OutboxEvent[]) => readonly NewDelivery[],
   ): Promise<boolean>;
   /**
-   * Pending deliveries of the webhook that are due, but for some ids, at most `limit`, the longest due first. None if it was changed or deleted since this
-   * version of it was read, or the holder does not have the lease any more.
+   * Pending deliveries of the webhook that are due, but for those in `except`, at most `limit`, the longest due first. None if it was
+   * changed or deleted since this version of it was read, or the holder does not have the lease any more.
    */
   due(
     webhook: Pick<Webhook, 'id' | 'version'>,

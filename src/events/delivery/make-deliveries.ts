@@ -13,7 +13,7 @@ export interface DeliveryMaking {
   readonly nowMs: number;
 }
 
-/** After so many characters a batch takes no further event: four batches of each webhook may be in memory at a time. */
+/** The length from which a batch takes no further event: four batches of each webhook may be in memory at a time. Characters. */
 const FULL_CHARACTERS = 500_000;
 
 /** An event, and its text. */
