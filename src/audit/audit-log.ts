@@ -22,10 +22,10 @@ export interface AuditFilter {
   readonly onlyTags?: readonly string[];
 }
 
-/** A part of the log, newest first. */
+/** A part of the log, newest first: by the chain, and in a span of time by time. */
 export interface AuditPage {
   readonly limit: number;
-  /** Only entries before this one in the chain. */
+  /** Only entries that are older than this one, in the order of the pages. */
   readonly beforeSequence?: number;
 }
 

@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { AuditChain } from '../../../audit/audit-chain.ts';
 import { type AuditEntry, type AuditedAction, auditIdOf } from '../../../audit/audit-entry.ts';
 import type {
@@ -12,7 +12,8 @@ import type {
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { TollgateError } from '../../../errors.ts';
 import { earlierNowMs } from '../earlier-now.ts';
-import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
+import type { RecordsDatabase } from '../records-database.ts';
+import { entriesOfPage, matching } from './audit-log-pages.ts';
 import { type AuditLogEndsTable, entryOfRow } from './audit-log-tables.ts';
 import type { AuditedChanges } from './audited-changes.ts';
 import { ChainVerifier } from './chain-verifier.ts';
@@ -54,10 +55,8 @@ export class PostgresAuditLog implements AuditLog {
     }
   }
 
-  async list(filter: AuditFilter, { limit, beforeSequence }: AuditPage): Promise<readonly AuditEntry[]> {
-    let page = this.#db.selectFrom('audit_log').selectAll().where(matching(filter));
-    if (beforeSequence !== undefined) page = page.where('sequence', '<', beforeSequence);
-    const rows = await page.orderBy('sequence', 'desc').limit(limit).execute();
+  async list(filter: AuditFilter, page: AuditPage): Promise<readonly AuditEntry[]> {
+    const rows = await entriesOfPage(this.#db, filter, page).execute();
     return rows.map(entryOfRow);
   }
 
@@ -196,22 +195,4 @@ function endsOf(db: RecordsDatabase) {
 
 function storedKeys(db: RecordsDatabase) {
   return db.selectFrom('audit_log_keys').select(['key_id as id', 'sealed']).execute();
-}
-
-/** The condition that an entry meets the filter. */
-function matching({ fromMs, toMs, action, actorId, targetId, jobId, outcome, onlyTags = [] }: AuditFilter) {
-  return ({ eb, and }: ExpressionBuilder<RecordsTables, 'audit_log'>) => {
-    const wanted = [];
-    if (fromMs !== undefined) wanted.push(eb('at', '>=', new Date(fromMs)));
-    if (toMs !== undefined) wanted.push(eb('at', '<', new Date(toMs)));
-    if (action !== undefined) wanted.push(eb('action', '=', action));
-    if (actorId === 'root' || actorId === 'config') wanted.push(eb('actor_type', '=', actorId));
-    else if (actorId !== undefined) wanted.push(eb('actor_id', '=', actorId));
-    if (targetId !== undefined) wanted.push(eb('target_id', '=', targetId));
-    if (jobId !== undefined) wanted.push(eb('job_id', '=', jobId));
-    if (outcome !== undefined) wanted.push(eb('outcome', '=', outcome));
-    if (onlyTags.length > 0)
-      wanted.push(sql<boolean>`target_tags @> ${onlyTags}::text[] AND target_tags <> '{}'`);
-    return and(wanted);
-  };
 }
