@@ -105,6 +105,24 @@ describe('the record store, when Postgres goes down', () => {
     await records.close();
   });
 
+  it('is busy for a query that waits longer for a lock than the operator lets it', async () => {
+    const records = open(`${server.url}?options=-c%20lock_timeout=10ms`);
+    await records.migrate();
+    const held = Promise.withResolvers<void>();
+    const isHeld = Promise.withResolvers<void>();
+    const holder = records.db.transaction().execute(async (trx) => {
+      await sql`LOCK TABLE plans IN ACCESS EXCLUSIVE MODE`.execute(trx);
+      isHeld.resolve();
+      await held.promise;
+    });
+    await isHeld.promise;
+    await expect(records.plans.list({})).rejects.toThrow(StoreBusy);
+    held.resolve();
+    await holder;
+    await records.plans.list({});
+    await records.close();
+  });
+
   it('has usage of a shard moved although another replica has vanished while moving it', async () => {
     const records = open(server.url);
     const batch = { shard: 7, source: 'test', id: 1, slices: [], writers: new Map() };

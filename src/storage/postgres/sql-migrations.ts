@@ -4,9 +4,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { CompiledQuery, sql } from 'kysely';
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
 import type { PathCase } from '../../paths/path-readings.ts';
-import { systemCodeOf } from '../../platform/system-code.ts';
 import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import type { RecordsDatabase } from './records-database.ts';
+import { isLockTimeout } from './unavailability.ts';
 
 /** The longest wait of a migration for a lock on a table, behind which the reads and writes of the table queue up. */
 const LOCK_TIMEOUT = '2s';
@@ -14,8 +14,6 @@ const LOCK_TIMEOUT = '2s';
 const LOCK_PAUSE_MS = 1000;
 /** About five minutes: a dump holds locks on all tables until its end. */
 const LOCK_ATTEMPTS = 100;
-/** SQLSTATE of a lock that could not be had in time. */
-const LOCK_NOT_AVAILABLE = '55P03';
 
 const FILE_NAME = /^(\d{4}_[a-z0-9_]+)\.sql$/;
 
@@ -45,7 +43,7 @@ async function withLocks<Result>(attempt: () => Promise<Result>): Promise<Result
     try {
       return await attempt();
     } catch (error) {
-      if (!(error instanceof Error) || systemCodeOf(error.cause) !== LOCK_NOT_AVAILABLE) throw error;
+      if (!(error instanceof Error) || !isLockTimeout(error.cause)) throw error;
     }
     await pause(LOCK_PAUSE_MS);
   }

@@ -48,12 +48,12 @@ function takeRows(result: QueryResult): QueryResult {
 }
 
 /**
- * The error with which a failed query rejects: `StoreBusy` if Postgres cancelled the statement, or rolled the transaction back for another one;
+ * The error with which a failed query rejects: `StoreBusy` if Postgres cancelled the statement, which may have waited for a lock, or rolled the transaction back for another one;
  * `StoreUnavailable` if it is unavailable, or lacks tables or columns that this version of the program needs; otherwise the error itself.
  * This is the only place that makes the distinction.
  */
 export function storeFailure(error: unknown): unknown {
-  if (hasState(error, CANCELLED_STATE) || hasState(error, ROLLED_BACK_STATE))
+  if ([CANCELLED_STATE, LOCKED_STATE, ROLLED_BACK_STATE].some((state) => hasState(error, state)))
     return new StoreBusy('postgres', error);
   return meansUnavailable(error) || hasState(error, UNPREPARED_STATE)
     ? new StoreUnavailable('postgres', error)
@@ -63,6 +63,11 @@ export function storeFailure(error: unknown): unknown {
 /** Whether a query failed because Postgres cancelled its statement, for which it may be too large. */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof StoreBusy && hasState(error.cause, CANCELLED_STATE);
+}
+
+/** Whether a query failed because it waited too long for a lock. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof StoreBusy && hasState(error.cause, LOCKED_STATE);
 }
 
 /** Whether a transaction failed because Postgres rolled it back for another one: it can be tried again. */
@@ -77,6 +82,8 @@ export function isRolledBack(error: unknown): boolean {
 const UNAVAILABLE_STATE = /^(?:08...|53...|57P0.|25006|25P0[34])$/;
 /** Cancelled by statement_timeout. */
 const CANCELLED_STATE = /^57014$/;
+/** Waited for a lock for longer than lock_timeout. */
+const LOCKED_STATE = /^55P03$/;
 /** It is not known whether a transaction is open, if a statement was cancelled that begins one; or one that has failed is. */
 const UNCLEAR_STATE = /^(?:57014|25P02)$/;
 /** A table, a column or the schema is missing: the migrations are still to be applied. */
