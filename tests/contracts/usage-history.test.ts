@@ -417,6 +417,30 @@ describe.each([
     await own.remove();
   });
 
+  it('removes what is old although other steps fail, and says which', async () => {
+    const own = await create();
+    const { db } = own.records;
+    const history = new PostgresUsageHistory(db);
+    await own.records.keys.insert({ ...sampleKey(), id: 'key_of_steps' }, sampleChange());
+    const hour = Date.parse('2025-06-10T07:00:00Z') / HOUR_MS;
+    await history.apply(batchOf({ ...sliceOf('key_of_steps', { hour }), day: Math.floor(hour / 24) }));
+    // As of a role that may not create tables.
+    await sql`CREATE FUNCTION forbid() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION 'no table is created' USING ERRCODE = '42501'; END $$`.execute(db);
+    await sql`CREATE EVENT TRIGGER forbid ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION forbid()`.execute(
+      db,
+    );
+    const pruned = history.prune({ nowMs: Date.now(), hoursKeptMs: 0, daysKeptMs: 0 });
+    const { errors } = await pruned.then(
+      () => new AggregateError([]),
+      (error: AggregateError) => error,
+    );
+    expect(new Set(errors.map(({ message }) => message))).toEqual(new Set(['no table is created']));
+    for (const table of ['usage_hours', 'usage_key_days', 'usage_customer_days', 'usage_total_hours'])
+      expect([table, (await sql`SELECT FROM ${sql.table(table)}`.execute(db)).rows]).toEqual([table, []]);
+    await own.remove();
+  });
+
   it('knows the last write of a writer for seven days', async () => {
     const own = await create();
     const { db } = own.records;

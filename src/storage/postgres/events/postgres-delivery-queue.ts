@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from 'kysely';
-import { StoreUnavailable } from '../../../errors.ts';
 import {
   type AttemptResult,
   type Backlog,
@@ -14,7 +13,7 @@ import type { OutboxEvent } from '../../../events/outbox-event.ts';
 import type { StoredWebhook, Webhook } from '../../../events/webhook.ts';
 import { earlierNowMs } from '../earlier-now.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { isStatementTimeout } from '../unavailability.ts';
+import { runEach } from '../run-each.ts';
 import { deliveryOfRow, rowOfDelivery, webhookOfRow } from './webhook-rows.ts';
 
 const LEASE = 'webhooks';
@@ -194,20 +193,13 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
 
   async trim(retention: DeliveryRetention, goesOn: () => boolean, stopping: AbortSignal): Promise<boolean> {
     const nowMs = await earlierNowMs(this.#db, retention.nowMs);
-    const errors: unknown[] = [];
     let hasMore = false;
-    const steps = removable({ ...retention, nowMs }).map((rows) => () => this.#removeInParts(rows, goesOn));
-    for (const step of [...steps, () => this.#removeOfDeleted(goesOn)]) {
-      if (stopping.aborted) return true;
-      try {
-        if (await step()) hasMore = true;
-      } catch (error) {
-        if (error instanceof StoreUnavailable && !isStatementTimeout(error)) throw error;
-        errors.push(error);
-      }
-    }
-    if (errors.length > 1) throw new AggregateError(errors, 'Several kinds of rows could not be removed.');
-    if (errors.length === 1) throw errors[0];
+    const kinds = removable({ ...retention, nowMs }).map((rows) => () => this.#removeInParts(rows, goesOn));
+    await runEach(
+      [...kinds, () => this.#removeOfDeleted(goesOn)].map((step) => async () => {
+        if (stopping.aborted || (await step())) hasMore = true;
+      }),
+    );
     return hasMore;
   }
 

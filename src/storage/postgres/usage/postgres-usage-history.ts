@@ -11,9 +11,10 @@ import type {
 import { noCounts } from '../../../usage/usage-slice.ts';
 import { earlierNowMs } from '../earlier-now.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { runEach } from '../run-each.ts';
 import { isRolledBack } from '../unavailability.ts';
 import { applyUsageBatch, SHARD_LOCKS } from './apply-usage-batch.ts';
-import { rotateUsagePartitions } from './usage-partitions.ts';
+import { partitionSteps } from './usage-partitions.ts';
 import { countsOfRow } from './usage-rows.ts';
 
 /** Attempts at a transaction that Postgres rolls back for another one. */
@@ -121,13 +122,16 @@ export class PostgresUsageHistory implements UsageHistory {
   async prune({ nowMs: replicaNowMs, hoursKeptMs, daysKeptMs }: UsageRetention): Promise<void> {
     const nowMs = await earlierNowMs(this.#db, replicaNowMs);
     const daysSinceMs = nowMs - daysKeptMs;
-    await rotateUsagePartitions(this.#db, { nowMs, hoursSinceMs: nowMs - hoursKeptMs, daysSinceMs });
-    // Redis forgets a writer that wrote nothing for a day, and the writer has long given up its last write.
-    await sql`DELETE FROM usage_writers WHERE moved_at < now() - interval '7 days'`.execute(this.#db);
     // The hours of all keys together are few rows. They are kept as long as the longer of hours and days, of which they are the sums.
     const totalsSinceMs = nowMs - Math.max(hoursKeptMs, daysKeptMs);
-    await sql`DELETE FROM usage_total_hours
-      WHERE hour < ${new Date(totalsSinceMs).toISOString()}::timestamptz`.execute(this.#db);
+    await runEach([
+      ...(await partitionSteps(this.#db, { nowMs, hoursSinceMs: nowMs - hoursKeptMs, daysSinceMs })),
+      // Redis forgets a writer that wrote nothing for a day, and the writer has long given up its last write.
+      () => sql`DELETE FROM usage_writers WHERE moved_at < now() - interval '7 days'`.execute(this.#db),
+      () =>
+        sql`DELETE FROM usage_total_hours
+          WHERE hour < ${new Date(totalsSinceMs).toISOString()}::timestamptz`.execute(this.#db),
+    ]);
   }
 
   async #applyAsOften(batch: UsageBatch, requireHeld: () => void, attempts: number): Promise<ApplyOutcome> {

@@ -21,6 +21,9 @@ interface KeptSince {
   readonly daysSinceMs: number;
 }
 
+/** Rejects if it fails; the others can be made all the same. */
+type Step = () => Promise<unknown>;
+
 /** A month of UTC; its name is as in `usage_hours_2026_11`. */
 interface Month {
   readonly name: string;
@@ -29,24 +32,29 @@ interface Month {
 }
 
 /**
- * Creates the partitions of this month and the next, and drops those that ended before the retention begins. Rows without a partition are
- * in the default one, from which old rows are deleted.
+ * The steps that create the partitions of this month and the next, and drop those that ended before the retention begins. Rows without a
+ * partition are in the default one, from which old rows are deleted.
  */
-export async function rotateUsagePartitions(db: RecordsDatabase, kept: KeptSince): Promise<void> {
+export async function partitionSteps(db: RecordsDatabase, kept: KeptSince): Promise<readonly Step[]> {
   const months = [monthOf(kept.nowMs, 0), monthOf(kept.nowMs, 1)];
+  const steps: Step[] = [];
   for (const [table, column] of Object.entries(PARTITIONED)) {
     const sinceMs = KEPT_LIKE_HOURS.has(table) ? kept.hoursSinceMs : kept.daysSinceMs;
     const present = await partitionsOf(db, table);
-    for (const month of months) {
-      if (!present.includes(`${table}_${month.name}`)) await createPartition(db, { table, column }, month);
-    }
-    for (const partition of present) {
-      const endsAt = monthOfName(partition)?.endsAt.getTime() ?? Number.POSITIVE_INFINITY;
-      if (endsAt <= sinceMs) await dropPartition(db, partition);
-    }
-    await sql`DELETE FROM ${sql.table(`${table}_default`)}
-      WHERE ${sql.ref(column)} < ${new Date(sinceMs).toISOString()}::timestamptz`.execute(db);
+    const missing = months.filter(({ name }) => !present.includes(`${table}_${name}`));
+    const old = present.filter((partition) => {
+      const endsAtMs = monthOfName(partition)?.endsAt.getTime() ?? Number.POSITIVE_INFINITY;
+      return endsAtMs <= sinceMs;
+    });
+    steps.push(
+      ...missing.map((month) => () => createPartition(db, { table, column }, month)),
+      ...old.map((partition) => () => dropPartition(db, partition)),
+      () =>
+        sql`DELETE FROM ${sql.table(`${table}_default`)}
+          WHERE ${sql.ref(column)} < ${new Date(sinceMs).toISOString()}::timestamptz`.execute(db),
+    );
   }
+  return steps;
 }
 
 async function partitionsOf(db: RecordsDatabase, table: string): Promise<readonly string[]> {
