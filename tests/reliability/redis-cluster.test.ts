@@ -85,6 +85,21 @@ describe('in a Redis Cluster of three primaries', () => {
     for (const count of calls) expect(count).toBeGreaterThan(50);
   });
 
+  it('a grant goes by the clock of the server of its key', async () => {
+    const { counters } = await startReplica();
+    const keyId = newKeyId();
+    const home = await cluster.ownerOf(hashSlotOf(keyId));
+    const others = cluster.primaries.filter((primary) => primary !== home);
+    for (const { direct } of others) await direct.config('RESETSTAT');
+    for (let time = 0; time < 60; time += 1)
+      await counters.grant({ keyId, limits: [quota(5, 'hour')], customerId: '', units: 1 });
+    let askedElsewhere = 0;
+    for (const { direct } of others)
+      askedElsewhere += Number(/cmdstat_time:calls=(\d+)/.exec(await direct.info('commandstats'))?.[1] ?? 0);
+    // A replica compares the clocks of all servers with its own now and then.
+    expect(askedElsewhere).toBeLessThan(20);
+  });
+
   it('limits are exact over several replicas while the slot of the key is on the move', async () => {
     const limiters = [await startReplica(), await startReplica()].map(({ limiter }) => limiter);
     const keyId = newKeyId();

@@ -86,7 +86,7 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   async restore(uncounted: UncountedUnits, operationId: string): Promise<void> {
     const { keyId } = uncounted;
     // Nothing has been added if the time can't be read: no script was sent yet.
-    const nowMs = await this.#nowMs(serverOf(this.#redis, keyId)).catch(() => {
+    const nowMs = await this.#nowMs(keyId).catch(() => {
       throw new NotCounted(NOT_REACHED);
     });
     const addition = { nowMs, granted: 0, operationId, rememberedMs: RESTORE_REMEMBERED_MS };
@@ -95,7 +95,7 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
 
   async grant({ keyId, limits, customerId, units, operationId }: GrantedUnits): Promise<void> {
     const addition = {
-      nowMs: await this.#nowMs(),
+      nowMs: await this.#nowMs(keyId),
       granted: units,
       operationId,
       rememberedMs: GRANT_REMEMBERED_MS,
@@ -221,10 +221,10 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
     }
   }
 
-  /** The time by Redis's clock, which every window uses. */
-  async #nowMs(redis = this.#redis): Promise<number> {
+  /** The time by the clock of the key's server, which all of its windows use. */
+  async #nowMs(keyId: string): Promise<number> {
     try {
-      const [seconds, microseconds] = await redis.time();
+      const [seconds, microseconds] = await serverOf(this.#redis, keyId).time();
       return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
     } catch (error) {
       throw redisUnavailable(error);
