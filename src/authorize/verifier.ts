@@ -149,7 +149,7 @@ function uncounted(limiter: RateLimiter): RateLimiter {
   return {
     decide(subject, decided) {
       const { cost } = subject;
-      limiter.decide({ ...subject, cost: 0 }, (decision) => decided(atCost(decision, cost)));
+      limiter.decide({ ...subject, cost: 0, askedCost: cost }, (decision) => decided(atCost(decision, cost)));
     },
   };
 }

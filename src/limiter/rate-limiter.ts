@@ -19,6 +19,8 @@ export interface LimitSubject {
   readonly limits: readonly Limit[];
   /** Units that the request costs in each limit, 0 … 999 999 999 999 999. With 0 it is always allowed and not counted. */
   readonly cost: number;
+  /** What a request would cost of which it is only asked whether it would be allowed; `cost` is 0 then. Otherwise missing. */
+  readonly askedCost?: number;
   /** The customer of the request, for limits per customer. At most 128 printable ASCII characters. */
   readonly customerId: string;
   /** Windows of the key may get room back before they end, so that a rejection must not be repeated. */

@@ -38,11 +38,11 @@ afterEach(() => {
   postgres.pass(portOf(fleet.databaseUrl));
 });
 
-async function verify(secret: string, token: string): Promise<Managed> {
+async function verify(secret: string, token: string, asked: object = {}): Promise<Managed> {
   const response = await fetch(`${gateway.authorizeUrl}/verify`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ secret }),
+    body: JSON.stringify({ secret, ...asked }),
   });
   return { status: response.status, headers: response.headers, body: await response.json() };
 }
@@ -66,6 +66,17 @@ describe('POST /verify', () => {
     ]);
     redis.pass(portOf(fleet.redisUrl));
     await until(async () => (await verify(secret, verifier)).body.limits.length === 1);
+  });
+
+  it('says of a request what it would get while Redis is away, also where that is more than a share', async () => {
+    const { secret } = await fleet.admin.makeKey('expensive', 'hundred');
+    await verify(secret, verifier, { count: false });
+    redis.reject();
+    const wouldAllow = async (cost: number) =>
+      (await verify(secret, verifier, { count: false, cost })).body.allowed;
+    expect([await wouldAllow(80), await wouldAllow(101)]).toEqual([true, false]);
+    expect((await verify(secret, verifier, { cost: 80 })).body.allowed).toBe(true);
+    expect([await wouldAllow(20), await wouldAllow(80)]).toEqual([false, false]);
   });
 
   it('has no decision while Postgres is away, 503 with Retry-After, but on what it knows', async () => {

@@ -105,13 +105,13 @@ export class DegradedWindows {
     limit: Limit,
     { nowMs, replicas }: { readonly nowMs: number; readonly replicas: number },
   ): MetWindow {
-    const { cost } = subject;
+    const { cost, askedCost = cost } = subject;
     const quota = limitAt(limit, nowMs);
     const found = this.#find(subject, limit);
     const known = found !== undefined && found.resetAtMs > nowMs ? found : undefined;
     // The limit may have changed since the last shared decision.
     const left = known === undefined ? quota : Math.max(known.remaining + quota - known.limit, 0);
-    const share = Math.max(Math.ceil(left / Math.max(replicas, 1)), Math.min(cost, left));
+    const share = Math.max(Math.ceil(left / Math.max(replicas, 1)), Math.min(askedCost, left));
     const isExceeded = cost > 0 && (known?.usedAlone ?? 0) + cost > share;
     const resetAtMs = known?.resetAtMs ?? windowEndMs(nowMs, limit.period);
     return { limit, quota, known, share, resetAtMs, isExceeded };
