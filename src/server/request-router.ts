@@ -6,7 +6,7 @@ import { lingerAfterResponse } from '../http/connections/lingering-close.ts';
 import { type ErrorResponse, errorResponse } from '../http/errors/error-responses.ts';
 import { FORWARDED_METHODS, neverForwarded } from '../http/errors/method-not-allowed.ts';
 import { negotiatedError } from '../http/errors/problem-details.ts';
-import { rejectAndClose, rejectOnSocket } from '../http/errors/send-error.ts';
+import { rejectAndClose, rejectOnSocket, type SocketResponse } from '../http/errors/send-error.ts';
 import { type RawHeadResponse, responseDue } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RequestIds } from '../http/request-id.ts';
@@ -97,17 +97,17 @@ export class RequestRouter {
     if (!this.#mayTake(req, socket)) return;
     const head = this.#parse(req);
     const { proxied } = this.#routes;
-    const requestId = this.#routes.requestIds.idOf(req);
+    const made = { requestId: this.#routes.requestIds.idOf(req), method: req.method };
     if (head instanceof TollgateError) {
-      this.reject(socket, head, requestId);
+      this.reject(socket, head, made);
       return;
     }
     const fault = upgradeFault(req);
     if (fault !== undefined) {
-      this.reject(socket, fault, requestId);
+      this.reject(socket, fault, made);
     } else if (proxied?.upgrade === undefined || this.#isReserved(head.path)) {
       const nothing = new TollgateError('not_found', 'There is nothing to upgrade at this path.');
-      this.reject(socket, nothing, requestId);
+      this.reject(socket, nothing, made);
     } else {
       proxied.upgrade(req, socket, firstBytes, head);
     }
@@ -115,13 +115,17 @@ export class RequestRouter {
 
   connect(req: IncomingMessage, socket: Socket): void {
     if (!this.#mayTake(req, socket)) return;
-    this.reject(socket, neverForwarded('CONNECT'), this.#routes.requestIds.idOf(req));
+    this.reject(socket, neverForwarded('CONNECT'), { requestId: this.#routes.requestIds.idOf(req) });
   }
 
   /** Sends an error where there is no response object, only the socket, and closes the connection. */
-  reject(socket: Socket, error: TollgateError, requestId = this.#routes.requestIds.make()): void {
+  reject(
+    socket: Socket,
+    error: TollgateError,
+    { requestId = this.#routes.requestIds.make(), method }: SocketResponse = {},
+  ): void {
     this.#routes.onRejected(error, requestId);
-    rejectOnSocket(socket, this.#format(error), requestId);
+    rejectOnSocket(socket, this.#format(error), { requestId, method });
   }
 
   /** Whether the socket that Node has detached for a request can take its response. Otherwise it is cut, or closes. */

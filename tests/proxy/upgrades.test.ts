@@ -97,6 +97,11 @@ describe.each(MANAGEMENT_PORTS)('upgrades, %s', (_where, settings) => {
     expect(stage.backend.received).toBe('');
   });
 
+  it('with HEAD are 400 without a body', async () => {
+    const client = await stage.gateway.send(stage.gateway.head('HEAD /', ...ASKS));
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 400 .*\r\nContent-Length: [1-9]\d*\r\n.*\r\n\r\n$/s);
+  });
+
   it.each(['h2c', 'websocket, h2c', 'TLS/1.0'])(
     'to %s are no upgrades: the field is dropped',
     async (protocol) => {

@@ -53,19 +53,24 @@ export function rejectAndClose(res: ServerResponse, response: ErrorResponse): vo
   sendError(res, response);
 }
 
-/**
- * Sends an error on a socket that has no response object, and closes it. Later requests on it are not served. `requestId` undefined: the
- * response has none.
- */
+/** Of a response without a response object. */
+export interface SocketResponse {
+  /** Undefined: it has none. */
+  readonly requestId?: string | undefined;
+  /** The method of the request, as far as it is known: the response to a HEAD has no body. */
+  readonly method?: string | undefined;
+}
+
+/** Sends an error on a socket that has no response object, and closes it. Later requests on it are not served. */
 export function rejectOnSocket(
   socket: Socket,
   { status, headers, body }: ErrorResponse,
-  requestId?: string,
+  { requestId, method }: SocketResponse = {},
 ): void {
   let head = `HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}\r\n${JSON_TYPE_LINE}`;
   if (requestId !== undefined) head += headerLine('X-Request-Id', requestId);
   for (const name in headers) head += headerLine(name, headers[name] ?? '');
   head += `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n`;
-  if (socket.writable) socket.end(head + body);
+  if (socket.writable) socket.end(method === 'HEAD' ? head : head + body);
   lingeringClose(socket);
 }
