@@ -11,7 +11,7 @@ import type { Express, Request, RequestHandler, Response } from 'express';
 import express from 'express';
 import { TollgateError } from '../errors.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
-import { type CheckBody, createBodyCompiler } from '../http/body-schema.ts';
+import type { CheckBody } from '../http/body-schema.ts';
 import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { errorHandler } from '../http/errors/error-handler.ts';
 import { MethodNotAllowed } from '../http/errors/method-not-allowed.ts';
@@ -25,11 +25,11 @@ import type { People } from '../sign-in/people.ts';
 import { auditForbidden } from './audit/forbidden-requests.ts';
 import { noteTakenSecrets } from './audit/taken-secrets.ts';
 import { authenticate, authorize, type Credentials, limitGuesses } from './authentication.ts';
+import { bodyCheck } from './body-check.ts';
 import { CONSOLE_PATH, createConsoleApp, type WaysToSignIn } from './console-files.ts';
 import { type Endpoint, type ManagementServices, Reply, type ServicesFor, StreamedText } from './endpoint.ts';
 import { ENDPOINTS, SIGN_IN_ENDPOINTS } from './endpoints.ts';
 import { readExpectation } from './entity-tag.ts';
-import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
 import { readIdempotencyKey, respondOnce } from './idempotency.ts';
 import { principalOf } from './principal-of.ts';
 import { type ChangeContextReader, readChangeContext, rejectLongReason } from './read-change-context.ts';
@@ -138,7 +138,6 @@ export function createEndpointApp(
   const changeOf = (req: Request, res: Response) =>
     readChangeContext(req, res, { clock: services.clock, trustedProxies });
   const { imports, audit } = services;
-  const compile = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS);
   for (const [path, endpoints] of Map.groupBy(all, ({ path }) => path)) {
     const route = app.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
     route.all(rejectOtherMethods(endpoints, all), authenticated);
@@ -150,7 +149,7 @@ export function createEndpointApp(
           ? []
           : [
               ...ifBodyComesLater(jsonBody(bodyBudget, bodyLimitBytes), [authenticated, authorized]),
-              checkBody(compile(body)),
+              checkBody(bodyCheck(body)),
             ];
       route[endpoint.method](
         noteOperation(endpoint),

@@ -8,7 +8,6 @@ import {
   requireNoFaults,
 } from '../../errors.ts';
 import { patternFault } from '../../events/event-patterns.ts';
-import { createBodyCompiler } from '../../http/body-schema.ts';
 import { NO_OVERRIDES } from '../../limiter/limit-overrides.ts';
 import type { PathCase } from '../../paths/path-readings.ts';
 import { canonicalTerms } from '../../plans/canonical-terms.ts';
@@ -16,7 +15,7 @@ import { checkPlan } from '../../plans/check-plan.ts';
 import type { NewPlan } from '../../plans/plan-service.ts';
 import { parseIsoUtc } from '../../platform/timestamps.ts';
 import { digestOfText } from '../../secrets/secret-digest.ts';
-import { BODY_FORMAT_FAULTS, BODY_FORMATS } from '../formats.ts';
+import { bodyCheck } from '../body-check.ts';
 import { KEY_FIELDS, readTimelessFields } from '../keys/key-fields.ts';
 import { readTerms } from '../plans/rate-limits.ts';
 import { readWebhookFields } from '../webhooks/webhook-fields.ts';
@@ -30,7 +29,7 @@ import {
 
 /** Returns a reader of parsed files. It throws `InvalidBody` with the faults of the schema, or else with those of `readConfiguration`. */
 export function configurationReader(pathCase: PathCase): (value: unknown) => DesiredState {
-  const check = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS)(CONFIGURATION);
+  const check = bodyCheck(CONFIGURATION);
   return (value) => {
     check(value);
     // The schema has checked the type.

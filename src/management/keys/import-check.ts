@@ -1,7 +1,6 @@
 import { type FieldFault, ImportRejected, InvalidBody } from '../../errors.ts';
-import { createBodyCompiler } from '../../http/body-schema.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { BODY_FORMAT_FAULTS, BODY_FORMATS } from '../formats.ts';
+import { bodyCheck } from '../body-check.ts';
 import { IMPORT_KEYS_BODY, type ImportKeysBody, readKeys } from './import-keys.ts';
 
 /**
@@ -9,7 +8,7 @@ import { IMPORT_KEYS_BODY, type ImportKeysBody, readKeys } from './import-keys.t
  * neither which plans exist nor which secrets are taken.
  */
 export function createImportCheck(clock: Clock): (body: unknown) => readonly FieldFault[] {
-  const check = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS)(IMPORT_KEYS_BODY);
+  const check = bodyCheck(IMPORT_KEYS_BODY);
   return (body) => {
     try {
       check(body);
