@@ -3,6 +3,7 @@ import tab from '@bomb.sh/tab/commander';
 import { bodyOf, createManagementClient, type ManagementClient } from '../client/management-client.ts';
 import { type ConnectionOptions, readConnection } from './api/choose-gateway.ts';
 import { contextsFile, readContexts } from './api/contexts-file.ts';
+import { escapeControls } from './output/table.ts';
 import { createProgram } from './program.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -12,6 +13,8 @@ type Candidates = readonly (readonly [value: string, description: string])[];
 /** The longest wait for the gateway after a key press. */
 const TIMEOUT_MS = 2000;
 const MOST_CANDIDATES = 1000;
+/** What no shell takes for more than a word. All ids are; a context may have another name. */
+const IS_PLAIN = /^[\w.@/+-]+$/;
 /** Makes a client of the gateway that the words name. */
 type Connect = () => Promise<ManagementClient>;
 type Source = (connect: Connect, terminal: Terminal) => Promise<Candidates>;
@@ -92,7 +95,8 @@ async function offer(completion: RootCommand, words: readonly string[], terminal
   const candidates = await SOURCES[source ?? '']?.(connect, terminal).catch((): Candidates => []);
   if (candidates === undefined) return;
   const handler = (complete: (value: string, description: string) => void): void => {
-    for (const [value, description] of candidates) complete(value, description);
+    for (const [value, description] of candidates)
+      if (IS_PLAIN.test(value)) complete(value, escapeControls(description));
   };
   if (option !== undefined) option.handler = handler;
   // An argument with choices has a handler already.

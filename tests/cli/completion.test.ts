@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -82,19 +83,52 @@ describe('completion', () => {
     expect(await completions(['keys', 'show', ''], { TOLLGATE_TOKEN: '' })).toEqual([]);
   });
 
-  it('works in bash by the script that it prints', async () => {
-    await symlink(resolve('bin/tollgate.js'), join(stage.directory, 'tollgate'));
-    const script = `
+  it('offers a description as one line, whatever an administrator wrote, and no value that a shell would expand', async () => {
+    const create = ['webhooks', 'create', 'https://1.1.1.2', '--disabled', '--event', '*'];
+    const { webhookId } = await stage.tollgate.json(...create, '--description', 'two\n$(touch made)\tlines');
+    const { stdout } = await runTollgate(['complete', '--', 'webhooks', 'show', webhookId], {
+      environment: stage.tollgate.environment,
+    });
+    expect(stdout).toBe(`${webhookId}\ttwo\\u{a}$(touch made)\\u{9}lines\n:4\n`);
+    const file = join(stage.directory, 'odd.json');
+    const context = { url: stage.url, token: 't' };
+    await writeFile(file, JSON.stringify({ contexts: { '$(touch made)': context, even: context } }), {
+      mode: 0o600,
+    });
+    expect(await completions(['context', 'use', ''], { TOLLGATE_CONTEXTS: file })).toEqual(['even']);
+  });
+
+  describe('in bash, by the script that it prints', () => {
+    beforeAll(() => symlink(resolve('bin/tollgate.js'), join(stage.directory, 'tollgate')));
+
+    /** What bash offers for the last of the words, which stand on the line as they are. */
+    async function offered(...words: readonly string[]): Promise<string> {
+      const script = `
       # Of the package bash-completion, which the script needs.
-      _get_comp_words_by_ref() { words=("\${COMP_WORDS[@]}") cword=$COMP_CWORD cur=\${COMP_WORDS[COMP_CWORD]}; }
+      _init_completion() { words=("\${COMP_WORDS[@]}") cword=$COMP_CWORD cur=\${COMP_WORDS[COMP_CWORD]}; }
       source <(tollgate completion bash)
-      COMP_WORDS=(tollgate keys show '') COMP_CWORD=3 COMP_LINE='tollgate keys show ' COMP_POINT=19
+      COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
       $(complete -p tollgate | sed 's/.*-F \\([^ ]*\\).*/\\1/')
       printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const PATH = `${stage.directory}:${resolve(process.execPath, '..')}:${process.env.PATH}`;
-    const { stdout } = await promisify(execFile)('bash', ['-c', script], {
-      env: { PATH, ...stage.tollgate.environment },
+      const PATH = `${stage.directory}:${resolve(process.execPath, '..')}:${process.env.PATH}`;
+      const { stdout } = await promisify(execFile)('bash', ['-c', script, 'bash', ...words], {
+        cwd: stage.directory,
+        env: { PATH, ...stage.tollgate.environment },
+      });
+      return stdout.trim();
+    }
+
+    it('offers what the command offers', async () => {
+      expect(await offered('tollgate', 'keys', 'show', '')).toBe(keyId);
+      expect(await offered('tollgate', 'keys', 'show', keyId.slice(0, 6))).toBe(keyId);
+      expect(await offered('tollgate', 'keys', 'show', 'other')).toBe('');
     });
-    expect(stdout.trim()).toBe(keyId);
+
+    it('runs nothing that stands on the line', async () => {
+      expect(await offered('tollgate', 'keys', 'create', '"$(touch made)"', '--pl')).toBe('--plan');
+      await offered('tollgate', 'config', 'export', '>', 'made', '--ow');
+      await offered('tollgate', 'keys', 'create', '$(touch made)');
+      expect(existsSync(join(stage.directory, 'made'))).toBe(false);
+    });
   });
 });

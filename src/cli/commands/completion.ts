@@ -1,10 +1,11 @@
 import { script } from '@bomb.sh/tab';
 import { Argument } from 'commander';
 import type { Declare } from '../declare.ts';
+import { BASH_SCRIPT } from './completion-bash.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'];
 
-export const declareCompletion: Declare = (command) =>
+export const declareCompletion: Declare = (command, { stdout }) =>
   void command
     .description(
       'Prints a script by which a shell completes commands, options, and the ids of keys, plans, tokens, webhooks and contexts. Bash needs the package bash-completion for it.',
@@ -19,4 +20,7 @@ Examples:
   tollgate completion fish > ~/.config/fish/completions/tollgate.fish
   tollgate completion powershell | Out-String | Invoke-Expression`,
     )
-    .action((shell: string) => script(shell, 'tollgate', 'tollgate'));
+    .action((shell: string) => {
+      if (shell === 'bash') stdout.write(BASH_SCRIPT);
+      else script(shell, 'tollgate', 'tollgate');
+    });
