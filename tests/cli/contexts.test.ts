@@ -43,6 +43,8 @@ function tollgate(words: readonly string[], input = '', environment = {}): Promi
   return runInProcess(words, { TOLLGATE_CONTEXTS: file, ...environment }, input);
 }
 
+const NO_TOKEN = expect.stringContaining('The token is empty, or has characters that no token has.');
+
 describe('tollgate login', () => {
   it('keeps a token that works in a file for its owner alone, and shows it nowhere', async () => {
     const { code, stdout, stderr } = await tollgate(['login', url], `${ROOT_TOKEN}\n`);
@@ -57,6 +59,29 @@ describe('tollgate login', () => {
     expect((await tollgate(['login', url], 'wrong')).code).toBe(3);
     await expect(stat(file)).rejects.toThrow('ENOENT');
   });
+
+  it.each([
+    ['two lines', 'a-secret\n# second line'],
+    ['a typographic quote', '“a-secret”'],
+    ['an escape', '\u001b[200~a-secret'],
+  ])('shows no token that has %s', async (_what, token) => {
+    for (const [input, environment] of [
+      [token, {}],
+      ['', { TOLLGATE_TOKEN: token }],
+    ] as const) {
+      const { code, stdout, stderr } = await tollgate(['login', url], input, environment);
+      expect([code, stdout, stderr]).toEqual([3, expect.not.stringContaining('a-secret'), NO_TOKEN]);
+    }
+  });
+
+  it.each([[['a-secret']], [['--token=a-secret']]])(
+    'repeats no token that is an argument: %j',
+    async (words) => {
+      const { code, stdout, stderr } = await tollgate(['login', url, ...words], ROOT_TOKEN);
+      expect([code, stdout + stderr]).toEqual([64, expect.not.stringContaining('a-secret')]);
+      await expect(stat(file)).rejects.toThrow('ENOENT');
+    },
+  );
 
   it.each<readonly [string, number, Readonly<Record<string, string>>, string]>([
     ['JSON of another server', 200, { 'content-type': 'application/json' }, '{"status":"ok"}'],
@@ -188,6 +213,35 @@ describe('contexts', () => {
     expect(JSON.parse(await readFile(kept, 'utf8'))).toEqual({ contexts: {} });
     expect(await readlink(link)).toBe('../config/kept/contexts.json');
     expect(await readdir(join(directory, 'config', 'kept'))).toEqual(['contexts.json']);
+  });
+
+  it('that were kept while a session was ended stay', async () => {
+    const ending = Promise.withResolvers<void>();
+    const slow = createServer(async (_req, res) => {
+      ending.resolve();
+      await kept.promise;
+      res.writeHead(401).end();
+    }).listen(0);
+    const kept = Promise.withResolvers<void>();
+    await once(slow, 'listening');
+    const { port } = slow.address() as AddressInfo;
+    const session = { url: `http://localhost:${port}`, token: 'tgs_of_a_session' };
+    await writeFile(file, JSON.stringify({ contexts: { session } }), { mode: 0o600 });
+    const logout = tollgate(['logout', '--name', 'session']);
+    await ending.promise;
+    expect((await tollgate(['login', url, '--name', 'meanwhile'], ROOT_TOKEN)).code).toBe(0);
+    kept.resolve();
+    expect((await logout).code).toBe(0);
+    slow.close();
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({
+      current: 'meanwhile',
+      contexts: { meanwhile: { url, token: ROOT_TOKEN } },
+    });
+  });
+
+  it('that do not exist are no names of properties', async () => {
+    const { code, stderr } = await tollgate(['whoami', '--context', 'constructor']);
+    expect([code, stderr]).toEqual([64, expect.stringContaining('There is no context constructor')]);
   });
 
   it('are not read from a file that others can read', async () => {

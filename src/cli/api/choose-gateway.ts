@@ -83,7 +83,7 @@ export async function tokenOfFile(path: string, { stdin }: Terminal): Promise<st
 }
 
 /** Throws if a header can't carry the token. No message contains the token. */
-function checkedToken(token: string): string {
+export function checkedToken(token: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw new CommandFault('credentials', 'The token is empty, or has characters that no token has.');
 }
@@ -99,7 +99,7 @@ function chosenContext(options: ConnectionOptions, terminal: Terminal): Connecti
   const { current, contexts } = readContexts(file);
   const named = namedContext(options, terminal);
   const name = named ?? current;
-  const found = name === undefined ? undefined : contexts[name];
+  const found = name !== undefined && Object.hasOwn(contexts, name) ? contexts[name] : undefined;
   if (name !== undefined && found !== undefined) return { ...found, contextName: name };
   if (named !== undefined)
     throw new CommandFault(

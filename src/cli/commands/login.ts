@@ -2,7 +2,7 @@ import { bodyOf, createManagementClient } from '../../client/management-client.t
 import { ManagementFault } from '../../client/management-fault.ts';
 import { LOOPBACK_HOST } from '../../platform/loopback-host.ts';
 import { askSecret } from '../api/ask-secret.ts';
-import { checkedUrl, tokenOfFile } from '../api/choose-gateway.ts';
+import { checkedToken, checkedUrl, tokenOfFile } from '../api/choose-gateway.ts';
 import { type Context, contextsFile, readContexts, writeContexts } from '../api/contexts-file.ts';
 import { signInAtProvider } from '../api/sign-in-at-provider.ts';
 import { CommandFault } from '../command-fault.ts';
@@ -33,7 +33,13 @@ export const declareLogin: Declare = (command, terminal) =>
       'after',
       '\nExamples:\n  tollgate login http://localhost:8080\n  tollgate login https://gateway.example.com:8081 --name production --token-file ~/token\n  tollgate login https://gateway-admin.example.com --sso',
     )
-    .action(async (url: string, options: LoginOptions) => login(checkedUrl(url), options, terminal));
+    // Commander's message about excess arguments would repeat a token.
+    .allowExcessArguments()
+    .action(async (url: string, options: LoginOptions) => {
+      if (command.args.length > 1)
+        throw new CommandFault('usage', 'The token is never an argument: see tollgate login --help.');
+      await login(checkedUrl(url), options, terminal);
+    });
 
 async function login(url: string, options: LoginOptions, terminal: Terminal): Promise<void> {
   const { name, sso, tokenFile, browser } = options;
@@ -78,7 +84,9 @@ async function keep(
 
 async function tokenFor(url: string, { tokenFile }: LoginOptions, terminal: Terminal): Promise<string> {
   if (tokenFile !== undefined) return tokenOfFile(tokenFile, terminal);
-  return terminal.environment.TOLLGATE_TOKEN || askSecret(`Token for ${url}: `, terminal);
+  return checkedToken(
+    terminal.environment.TOLLGATE_TOKEN || (await askSecret(`Token for ${url}: `, terminal)),
+  );
 }
 
 export const declareLogout: Declare = (command, terminal) =>
@@ -90,15 +98,16 @@ export const declareLogout: Declare = (command, terminal) =>
     .addHelpText('after', '\nExample:\n  tollgate logout --name production')
     .action(async ({ name }: { readonly name: string }) => {
       const file = contextsFile(terminal);
-      const { current, contexts } = readContexts(file);
-      if (!Object.hasOwn(contexts, name))
+      const found = readContexts(file).contexts;
+      if (!Object.hasOwn(found, name))
         throw new CommandFault(
           'notFound',
           `There is no context ${name}: tollgate context list shows those that are.`,
         );
-      const { [name]: removed, ...others } = contexts;
-      const [end] = await Promise.allSettled([removed && endSession(removed)]);
-      // Also where the gateway is gone: the secret must not stay in the file because of that.
+      const [end] = await Promise.allSettled([found[name] && endSession(found[name])]);
+      // Also where the gateway is gone: the secret must not stay in the file because of that. Another command may have changed the file.
+      const { current, contexts } = readContexts(file);
+      const { [name]: _removed, ...others } = contexts;
       writeContexts(file, { current: current === name ? undefined : current, contexts: others });
       terminal.stderr.write(`Context ${name} is removed.\n`);
       if (end.status === 'fulfilled') return;
