@@ -27,9 +27,11 @@ const TEMPORARY: readonly number[] = [429, 502, 503, 504];
 const UNCERTAIN: readonly number[] = [502, 504];
 /** Codes of the gateway after which the change may have been made. */
 const UNCERTAIN_CODES: readonly string[] = ['store_unavailable', 'idempotency_in_progress'];
-/** Codes of connections that were never made, or whose TLS failed: the gateway has not received the request. */
+/** Codes of connections that were never made, whose TLS failed, or of a request that can't be sent: the gateway has not received it. */
 const NOT_SENT =
-  /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EPROTO|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$|^ERR_SSL|CERT|SIGNATURE/;
+  /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EPROTO|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|UND_ERR_INVALID_ARG)$|^ERR_SSL|CERT|SIGNATURE/;
+/** Of a request that has what none can carry, such as a control character in a header. */
+const UNSENDABLE = 'UND_ERR_INVALID_ARG';
 /** Codes of certificates that were not accepted: trying again changes nothing. */
 const CERTIFICATE = /CERT|SIGNATURE/;
 
@@ -156,8 +158,8 @@ async function reasonToRetry(
     return isTemporary ? `the gateway responded with ${status}` : undefined;
   }
   if (outcome.brokeOff) return 'the response broke off';
-  if (isCertificateFault(outcome.error)) return undefined;
   const code = codeOf(outcome.error);
+  if (isCertificateFault(outcome.error) || code === UNSENDABLE) return undefined;
   return failsIfRepeated(request) && mayBeReceived(outcome.error) ? undefined : code;
 }
 

@@ -1,5 +1,8 @@
 import { abortableFetch } from './abortable-fetch.ts';
 
+/** Timers that are longer end at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /**
  * `fetch` that aborts `attempt` with a `TimeoutError` when the head of the response, or a further part of its body, has not come after
  * `timeoutMs`. So a large response may take any time on a slow connection. The time between two reads of the body does not count, and a
@@ -12,7 +15,7 @@ export async function timedFetch(
 ): Promise<Response> {
   const inTime = async <T>(awaited: Promise<T>): Promise<T> => {
     const giveUp = () => attempt.abort(new DOMException('The operation timed out.', 'TimeoutError'));
-    const timer = setTimeout(giveUp, timeoutMs);
+    const timer = setTimeout(giveUp, Math.min(timeoutMs, LONGEST_TIMER_MS));
     try {
       return await awaited;
     } finally {

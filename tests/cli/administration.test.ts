@@ -178,6 +178,19 @@ describe('tollgate keys', () => {
     });
     const long = await stage.tollgate.run(['keys', 'update', id, '--tag', 'u', '--reason', 'x'.repeat(257)]);
     expect(long).toMatchObject({ code: 64, stderr: expect.stringContaining('256') });
+    const coloured = await stage.tollgate.run([
+      'keys',
+      'update',
+      id,
+      '--tag',
+      'u',
+      '--reason',
+      '\u001b[31mred',
+    ]);
+    expect([coloured.code, coloured.stderr]).toEqual([
+      64,
+      'The reason must be one line without control characters.\n',
+    ]);
   });
 });
 

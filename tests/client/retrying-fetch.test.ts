@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { retryingFetch } from '../../src/client/retrying-fetch.ts';
+import { mayBeReceived, retryingFetch } from '../../src/client/retrying-fetch.ts';
 
 let server: Server;
 let received: IncomingMessage[];
@@ -239,6 +239,28 @@ describe('a request of the client', () => {
         server.close();
       }
     });
+
+    it('is not sent where a header has what none can carry, and not again', async () => {
+      received = [];
+      const port = await listen((req, res) => res.end(String(received.push(req))));
+      const headers = { 'x-audit-reason': '\u001b[31mred' };
+      const waits: string[] = [];
+      const sent = retryingFetch({ retries: 2, onWait: (reason) => void waits.push(reason) })(
+        new Request(`http://127.0.0.1:${port}/`, { method: 'POST', headers }),
+      );
+      const error = await sent.catch((thrown: unknown) => thrown);
+      expect([mayBeReceived(error), waits, received]).toEqual([false, [], []]);
+    });
+
+    it.each([Number.POSITIVE_INFINITY, 2 ** 31])(
+      'is waited for with a timeout of %d ms',
+      async (timeoutMs) => {
+        // Later than a timer ends that is too long for the runtime.
+        const port = await listen((_req, res) => void setTimeout(() => res.end('late'), 50));
+        const response = await retryingFetch({ timeoutMs })(new Request(`http://127.0.0.1:${port}/`));
+        expect(await response.text()).toBe('late');
+      },
+    );
 
     it('gets the last response where it changes nothing', async () => {
       const response = await resultAfter((_req, res) => res.writeHead(504).end(), 'GET');

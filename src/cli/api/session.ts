@@ -133,6 +133,7 @@ function retryingFetchOf(
 /** UTF-8 as `fetch` sends it: one character for each byte. */
 function reasonHeader(reason: string | undefined): Readonly<Record<string, string>> {
   if (!reason) return {};
-  if (/[\r\n\0]/.test(reason)) throw new CommandFault('usage', 'The reason must be one line.');
+  if (/[^\P{Cc}\t]/u.test(reason))
+    throw new CommandFault('usage', 'The reason must be one line without control characters.');
   return { 'x-audit-reason': Buffer.from(reason).toString('latin1') };
 }
