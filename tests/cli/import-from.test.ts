@@ -267,6 +267,26 @@ describe('tollgate import unkey, of pages of its client', () => {
   });
 });
 
+describe('a number of the metadata that no double holds', () => {
+  const secret = 'a-key-with-a-number-that-is-long';
+  const tyk = `{"key":"${secret}","session":{"rate":4,"per":2,"meta_data":{"account":12345678901234567890}}}`;
+
+  it.each([
+    ['tyk', 'JSON lines', `{}\n${tyk}\n`, 'line 2: session.meta_data.account must be a number'],
+    ['tyk', 'JSON', `[${tyk}]`, '0.session.meta_data.account must be a number'],
+    [
+      'unkey',
+      'JSON',
+      `[{"keyId":"key_1","plaintext":"${secret}","meta":{"account":12345678901234567890}}]`,
+      '0.meta.account must be a number',
+    ],
+  ])('is named, and nothing imported: %s as %s', async (source, _format, content, message) => {
+    const { code, stderr } = await imported(source, await file('number.json', content));
+    expect([code, stderr]).toEqual([64, expect.stringContaining(message)]);
+    expect((await stage.tollgate.run(['keys', 'find'], { input: secret })).code).not.toBe(0);
+  });
+});
+
 describe('tollgate import csv', () => {
   it('finds columns under their usual names, and names those it does not know', async () => {
     const { report } = await imported('csv', join(EXAMPLES, 'keys.csv'));
@@ -321,7 +341,7 @@ describe('a row of tollgate import csv', () => {
   });
 
   it('whose limit is no count is named with it, and makes no key', async () => {
-    const cells = ['0', '"10,000"', 'unlimited', '-1', '1.5', '1000000000000000'];
+    const cells = ['0', '"10,000"', 'unlimited', '-1', '1.5', '1e3', '0x10', '1000000000000000'];
     const long = secretOf('in-the-wrong-column');
     const rows = [...cells, long].map((cell, n) => `limit-${n},${secretOf(`limit-${n}`)},${cell}`);
     const path = await file('limits.csv', `name,secret,limit\n${rows.join('\n')}\n`);

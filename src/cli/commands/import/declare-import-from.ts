@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../../platform/clock.ts';
+import { EXACT_NUMBER_RULE, inexactNumberIn } from '../../../platform/text/exact-numbers.ts';
+import { fieldName } from '../../../platform/text/field-name.ts';
 import { readText, readValue } from '../../api/read-object.ts';
 import { audited, managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
@@ -87,26 +89,35 @@ function importing<Options extends ImportFromOptions>(
 /** The values of JSON lines, or the one value of a JSON file. */
 async function readRows(file: string): Promise<unknown> {
   const text = await readText(file);
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     return linesOf(text);
   }
+  requireExactNumbers(text, '');
+  return value;
+}
+
+function requireExactNumbers(json: string, where: string): void {
+  const inexact = inexactNumberIn(json);
+  if (inexact !== undefined)
+    throw new CommandFault('usage', `${where}${fieldName(inexact)} ${EXACT_NUMBER_RULE}`);
 }
 
 function linesOf(text: string): readonly unknown[] {
   return text.split('\n').flatMap((line, index) => {
     if (line.trim() === '') return [];
+    const where = `line ${index + 1}`;
+    let value: unknown;
     try {
-      return [JSON.parse(line)];
+      value = JSON.parse(line);
     } catch (error) {
-      throw new CommandFault(
-        'usage',
-        `The file is neither JSON nor JSON lines: line ${index + 1} is not JSON.`,
-        {
-          cause: error,
-        },
-      );
+      throw new CommandFault('usage', `The file is neither JSON nor JSON lines: ${where} is not JSON.`, {
+        cause: error,
+      });
     }
+    requireExactNumbers(line, `${where}: `);
+    return [value];
   });
 }

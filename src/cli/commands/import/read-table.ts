@@ -87,7 +87,7 @@ function keyOf(cell: (column: Column) => string): ForeignKey | string {
   const enabled = ENABLED.get(cell('enabled').toLowerCase());
   if (enabled === undefined)
     return `has another word under enabled than ${[...ENABLED.keys()].filter(Boolean).join(', ')}`;
-  if (limit && !isCount(Number(limit))) return limitFault(limit);
+  if (limit && !(/^\d+$/.test(limit) && isCount(Number(limit)))) return limitFault(limit);
   const period = cell('period') || 'minute';
   const fault = limit ? periodFault(period) : undefined;
   if (fault !== undefined) return `has a period that can be none here: ${fault}`;
