@@ -29,7 +29,8 @@ export function explainFault(error: unknown): Explanation {
 function kindOf({ status, code }: ManagementFault): keyof typeof EXIT_CODES {
   if (code === UNDER_WAY) return 'unavailable';
   if (status === 401 || status === 403) return 'credentials';
-  if (status === 404) return 'notFound';
+  // Without a code it is not the gateway's: the path is another server's.
+  if (status === 404) return code === '' ? 'fault' : 'notFound';
   if (status === 409 || status === 412) return 'conflict';
   if (status === 400 || status === 413 || status === 422) return 'usage';
   if (status === 429 || status === 502 || status === 503 || status === 504) return 'unavailable';

@@ -104,7 +104,7 @@ function declareUpdate(keys: Command, terminal: Terminal): void {
       .command('update')
       .summary('Change a key')
       .description(
-        'Changes what the options name, and leaves the rest. The change holds with the next request of the key.',
+        'Changes what the options name, and leaves the rest; the options that may be repeated replace all that there was, but for --add-tag and --remove-tag. The change holds with the next request of the key.',
       )
       .argument('<key>', 'id or name')
       .option('--name <name>', 'a new name')
