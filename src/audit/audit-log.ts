@@ -22,7 +22,7 @@ export interface AuditFilter {
   readonly onlyTags?: readonly string[];
 }
 
-/** A part of the log, newest first: by the chain, and in a span of time by time. */
+/** A part of the log, newest first: by time where the filter has a span of time and names nothing, otherwise by the chain. */
 export interface AuditPage {
   readonly limit: number;
   /** Only entries that are older than this one, in the order of the pages. */

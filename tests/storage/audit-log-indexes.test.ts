@@ -49,6 +49,20 @@ it.each([
   expect((await entriesRead()) - before).toBeLessThanOrEqual(3);
 });
 
+it('a page of what a token did in a span of time reads none of what others did after it', async () => {
+  const { db } = store.records;
+  await sql`UPDATE audit_log SET actor_id = 'adm_b' WHERE sequence BETWEEN 100 AND 3100`.execute(db);
+  await sql`ANALYZE audit_log`.execute(db);
+  const before = await statisticsOf('audit_log_at_sequence');
+  const other = await store.reopen('default');
+  const page = await other.audit.list({ actorId: 'adm_b', fromMs: START_MS }, { limit: 3 });
+  await other.close();
+  expect(page.map(({ sequence }) => sequence)).toEqual([3100, 3099, 3098]);
+  const entries = async () => (await statisticsOf('audit_log_actor_id')).entries;
+  await until(async () => (await entries()) > 0);
+  expect((await statisticsOf('audit_log_at_sequence')).entries - before.entries).toBeLessThan(5000);
+});
+
 it('pages of a span of time have each entry once, by time, also where clocks of replicas differed', async () => {
   const { db, audit } = store.records;
   const moved = (hours: number) =>

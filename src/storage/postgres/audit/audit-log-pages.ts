@@ -5,7 +5,7 @@ import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
 /** Up to so many entries of a span of time that meet a filter are sorted. If there are more, reading the span in order soon finds a page. */
 const SORTED_AT_MOST = 2500;
 
-/** The entries of a page: in the order of the chain, or of their times where the filter is for a span of time. Newest first. */
+/** The entries of a page, newest first, in the order that `AuditPage` says. */
 export function entriesOfPage(db: RecordsDatabase, filter: AuditFilter, page: AuditPage) {
   const isSpan = filter.fromMs !== undefined || filter.toMs !== undefined;
   return isSpan ? entriesOfSpan(db, filter, page) : entriesOfChain(db, filter, page);
@@ -18,28 +18,32 @@ function entriesOfChain(db: RecordsDatabase, filter: AuditFilter, { limit, befor
 }
 
 /**
- * Chooses the entries first, by an index on their times: in the order of the chain Postgres would read all that is newer than the span.
- * While the query runs, the number of matches decides whether they are sorted or the span is read in order.
+ * Chooses the entries first. While the query runs, the number of matches decides whether they are sorted or an index is read in order: that of
+ * times, because in the order of the chain Postgres would read all that is newer than the span; or that of the other filter, if it has one.
  */
 function entriesOfSpan(db: RecordsDatabase, filter: AuditFilter, { limit, beforeSequence }: AuditPage) {
+  const { action, actorId, targetId, jobId } = filter;
+  const isByTime = [action, actorId, targetId, jobId].every((value) => value === undefined);
   let matches = db.selectFrom('audit_log').select(['at', 'sequence']).where(matching(filter));
   if (beforeSequence !== undefined)
     matches = matches.where(
-      sql<boolean>`(at, sequence) < ((SELECT at FROM audit_log WHERE sequence = ${beforeSequence}), ${beforeSequence})`,
+      isByTime
+        ? sql<boolean>`(at, sequence) < ((SELECT at FROM audit_log WHERE sequence = ${beforeSequence}), ${beforeSequence})`
+        : sql<boolean>`sequence < ${beforeSequence}`,
     );
-  const newest = sql`ORDER BY at DESC, sequence DESC LIMIT ${limit}`;
+  const order = isByTime ? sql`at DESC, sequence DESC` : sql`sequence DESC`;
+  const newest = sql`ORDER BY ${order} LIMIT ${limit}`;
   const chosen = sql<{ at: Date; sequence: number }>`(
     WITH found AS MATERIALIZED ${matches.limit(SORTED_AT_MOST + 1)},
       few AS MATERIALIZED (SELECT count(*) <= ${SORTED_AT_MOST} AS hold FROM found)
     (SELECT * FROM found WHERE (SELECT hold FROM few) ${newest})
     UNION ALL
     (SELECT * FROM ${matches.where(sql<boolean>`NOT (SELECT hold FROM few)`)} AS span ${newest}))`;
-  return db
+  const entries = db
     .selectFrom('audit_log')
     .innerJoin(chosen.as('page'), 'page.sequence', 'audit_log.sequence')
-    .selectAll('audit_log')
-    .orderBy('page.at', 'desc')
-    .orderBy('page.sequence', 'desc');
+    .selectAll('audit_log');
+  return (isByTime ? entries.orderBy('page.at', 'desc') : entries).orderBy('page.sequence', 'desc');
 }
 
 /** The condition that an entry meets the filter. */
