@@ -210,7 +210,10 @@ async function prune({
     });
     return true;
   } catch (error) {
-    log.warn({ err: error }, 'old usage could not be removed; it is tried again');
+    log.warn(
+      { err: error },
+      'the months of usage could not all be made, or old usage not be removed; it is tried again',
+    );
     return false;
   }
 }

@@ -338,7 +338,12 @@ describe.each([
       months.prune({ nowMs: at(now), hoursKeptMs: at(now) - at(since), daysKeptMs: at(now) - at(since) });
     await pruneAt('2026-01-15T00:00:00Z', '2025-10-15T00:00:00Z');
     const hourOf = (text: string) => at(text) / HOUR_MS;
-    const used = ['2025-09-30T23:00:00Z', '2026-01-31T23:00:00Z', '2026-02-01T00:00:00Z'];
+    const used = [
+      '2025-09-30T23:00:00Z',
+      '2026-01-10T00:00:00Z',
+      '2026-01-31T23:00:00Z',
+      '2026-02-01T00:00:00Z',
+    ];
     const slices = used.map((hour) => ({
       ...sliceOf('key_of_months', { hour: hourOf(hour) }),
       day: Math.floor(hourOf(hour) / 24),
@@ -348,15 +353,19 @@ describe.each([
       (await db.selectFrom('usage_hours').select('hour').orderBy('hour').execute()).map(({ hour }) =>
         hour.toISOString().slice(0, 13),
       );
-    expect(await kept()).toEqual(['2025-09-30T23', '2026-01-31T23', '2026-02-01T00']);
+    const totals = async () =>
+      (await sql<{ hour: Date }>`SELECT hour FROM usage_total_hours ORDER BY hour`.execute(db)).rows.map(
+        ({ hour }) => hour.toISOString().slice(0, 13),
+      );
+    expect(await kept()).toEqual(['2025-09-30T23', '2026-01-10T00', '2026-01-31T23', '2026-02-01T00']);
     await pruneAt('2026-02-15T00:00:00Z', '2026-01-15T00:00:00Z');
-    expect(await kept()).toEqual(['2026-01-31T23', '2026-02-01T00']);
+    expect(await kept()).toEqual(['2026-01-10T00', '2026-01-31T23', '2026-02-01T00']);
+    expect(await totals()).toEqual(await kept());
     await pruneAt('2026-03-15T00:00:00Z', '2026-02-01T00:00:00Z');
     expect(await kept()).toEqual(['2026-02-01T00']);
     const days = await sql<{ day: string }>`SELECT day::text FROM usage_key_days`.execute(db);
     expect(days.rows).toEqual([{ day: '2026-02-01' }]);
-    const totals = await sql<{ hour: Date }>`SELECT hour FROM usage_total_hours ORDER BY hour`.execute(db);
-    expect(totals.rows).toEqual([{ hour: new Date('2026-02-01T00:00:00Z') }]);
+    expect(await totals()).toEqual(await kept());
     const { rows } = await sql<{ name: string }>`
       SELECT inhrelid::regclass::text AS name FROM pg_inherits
       WHERE inhparent = 'usage_customer_days'::regclass ORDER BY 1`.execute(db);
@@ -590,6 +599,34 @@ describe('a month whose usage came before its partition', () => {
     store = await createPostgresRecords();
   });
   afterAll(() => store.remove());
+
+  it('stays where it is if it is too much to be moved at once', async () => {
+    const own = await createPostgresRecords();
+    const { db } = own.records;
+    const places = async () => {
+      const { rows } = await sql<{ partition: string; count: number }>`
+        SELECT tableoid::regclass::text AS partition, count(*) FROM usage_hours GROUP BY 1`.execute(db);
+      return rows;
+    };
+    const insert = (first: number, last: number) =>
+      sql`
+      INSERT INTO usage_hours (key_id, hour, plan_id, requests, successful, forwarded, forwarded_us)
+      SELECT 'key_' || number, '2026-06-10T07:00:00Z', 'default', 1, 1, 1, 1
+      FROM generate_series(${first}::int, ${last}::int) AS number`.execute(db);
+    const prune = () =>
+      new PostgresUsageHistory(db).prune({
+        nowMs: Date.parse('2026-06-20T00:00:00Z'),
+        hoursKeptMs: YEAR_MS,
+        daysKeptMs: YEAR_MS,
+      });
+    await insert(1, 100_001);
+    await prune();
+    expect(await places()).toEqual([{ partition: 'usage_hours_default', count: 100_001 }]);
+    await sql`DELETE FROM usage_hours WHERE key_id = 'key_1'`.execute(db);
+    await prune();
+    expect(await places()).toEqual([{ partition: 'usage_hours_2026_06', count: 100_000 }]);
+    await own.remove();
+  });
 
   it('is never missing from what is read while its partition is made, and is not rejected', async () => {
     const { db } = store.records;

@@ -14,7 +14,7 @@ import type { RecordsDatabase } from '../records-database.ts';
 import { runEach } from '../run-each.ts';
 import { isRolledBack } from '../unavailability.ts';
 import { applyUsageBatch, SHARD_LOCKS } from './apply-usage-batch.ts';
-import { partitionSteps } from './usage-partitions.ts';
+import { partitionSteps, startOfMonth } from './usage-partitions.ts';
 import { countsOfRow } from './usage-rows.ts';
 
 /** Attempts at a transaction that Postgres rolls back for another one. */
@@ -123,14 +123,14 @@ export class PostgresUsageHistory implements UsageHistory {
     const nowMs = await earlierNowMs(this.#db, replicaNowMs);
     const daysSinceMs = nowMs - daysKeptMs;
     // The hours of all keys together are few rows. They are kept as long as the longer of hours and days, of which they are the sums.
-    const totalsSinceMs = nowMs - Math.max(hoursKeptMs, daysKeptMs);
+    const totalsSince = startOfMonth(nowMs - Math.max(hoursKeptMs, daysKeptMs));
     await runEach([
       ...(await partitionSteps(this.#db, { nowMs, hoursSinceMs: nowMs - hoursKeptMs, daysSinceMs })),
       // Redis forgets a writer that wrote nothing for a day, and the writer has long given up its last write.
       () => sql`DELETE FROM usage_writers WHERE moved_at < now() - interval '7 days'`.execute(this.#db),
       () =>
         sql`DELETE FROM usage_total_hours
-          WHERE hour < ${new Date(totalsSinceMs).toISOString()}::timestamptz`.execute(this.#db),
+          WHERE hour < ${totalsSince.toISOString()}::timestamptz`.execute(this.#db),
     ]);
   }
 

@@ -14,6 +14,9 @@ const KEPT_LIKE_HOURS: ReadonlySet<string> = new Set(['usage_hours', 'usage_key_
 /** The longest wait for a lock on a whole table: reads and writes queue up behind the wait. */
 const LOCK_TIMEOUT = '2s';
 
+/** Rows that are moved within a second or two. */
+const MOVED_AT_MOST = 100_000;
+
 /** From which instants on usage over time is kept, and what time it is. Milliseconds since 1970. */
 interface KeptSince {
   readonly nowMs: number;
@@ -46,12 +49,14 @@ export async function partitionSteps(db: RecordsDatabase, kept: KeptSince): Prom
       const endsAtMs = monthOfName(partition)?.endsAt.getTime() ?? Number.POSITIVE_INFINITY;
       return endsAtMs <= sinceMs;
     });
+    // What is in the default partition is kept as long as what is in that of its month.
+    const since = startOfMonth(sinceMs);
     steps.push(
       ...missing.map((month) => () => createPartition(db, { table, column }, month)),
       ...old.map((partition) => () => dropPartition(db, partition)),
       () =>
         sql`DELETE FROM ${sql.table(`${table}_default`)}
-          WHERE ${sql.ref(column)} < ${new Date(sinceMs).toISOString()}::timestamptz`.execute(db),
+          WHERE ${sql.ref(column)} < ${since.toISOString()}::timestamptz`.execute(db),
     );
   }
   return steps;
@@ -65,7 +70,10 @@ async function partitionsOf(db: RecordsDatabase, table: string): Promise<readonl
   return rows.map(({ name }) => name);
 }
 
-/** Creates a month's partition. If it was not created in time, rows of the month are in the default partition: they are moved. */
+/**
+ * Creates a month's partition. If it was not created in time, rows of the month are in the default partition: they are moved. Where these are
+ * too many they stay there, because the table could not be read meanwhile.
+ */
 async function createPartition(
   db: RecordsDatabase,
   { table, column }: { readonly table: string; readonly column: string },
@@ -79,6 +87,10 @@ async function createPartition(
     // the rows that are moved.
     await run(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
     if ((await partitionsOf(transaction, table)).includes(partition)) return;
+    const { rows } = await sql`SELECT FROM ${sql.table(rest)}
+      WHERE ${sql.ref(column)} >= ${startsAt} AND ${sql.ref(column)} < ${endsAt}
+      OFFSET ${MOVED_AT_MOST} LIMIT 1`.execute(transaction);
+    if (rows.length > 0) return;
     await run(`CREATE TABLE ${partition} (LIKE ${table} INCLUDING ALL) WITH (fillfactor = 70)`);
     await run(`WITH moved AS (DELETE FROM ${rest} WHERE ${column} >= ${from} AND ${column} < ${to} RETURNING *)
       INSERT INTO ${partition} SELECT * FROM moved`);
@@ -100,6 +112,11 @@ async function withShortLocks(
     await run(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`);
     await work(transaction, run);
   });
+}
+
+/** Usage is kept in whole months. */
+export function startOfMonth(instantMs: number): Date {
+  return monthOf(instantMs, 0).startsAt;
 }
 
 /** The month that is `later` months after the month of an instant. */
