@@ -179,9 +179,43 @@ if (helm === undefined) {
       expect(pod?.metadata.labels).toMatchObject(allowed?.[1]?.podSelector?.matchLabels ?? {});
     }, 120_000);
 
+    it('lets none reach the port for decisions where it is not said who may', async () => {
+      const args = ['--set', 'authorize.enabled=true'];
+      const [some, none] = [
+        await renderChart(helm, { args }),
+        await renderChart(helm, { args: [...args, '--set', 'authorize.from=null'] }),
+      ].map((manifests) =>
+        manifests.flatMap(({ kind, spec }) =>
+          kind === 'NetworkPolicy'
+            ? ((spec as { ingress?: { from: unknown; ports: unknown }[] }).ingress ?? [])
+            : [],
+        ),
+      );
+      const toDecisions = { ports: [{ protocol: 'TCP', port: 'authorize' }] };
+      expect(some).toContainEqual(expect.objectContaining(toDecisions));
+      expect(none).not.toContainEqual(expect.objectContaining(toDecisions));
+      expect(none?.filter(({ from }) => from === null)).toEqual([]);
+    }, 120_000);
+
+    it('gives each pod a label of its team once, and leaves it the labels by which it is found', async () => {
+      const labels = 'app\\.kubernetes\\.io/part-of=payments,podLabels.app\\.kubernetes\\.io/component=x';
+      // Throws where a key is there twice.
+      const manifests = await renderChart(helm, { args: ['--set', `podLabels.${labels}`] });
+      const [spec] = manifests.flatMap((one) =>
+        one.kind === 'Deployment'
+          ? [one.spec as { selector: { matchLabels: object }; template: { metadata: { labels: object } } }]
+          : [],
+      );
+      expect(spec?.template.metadata.labels).toMatchObject({
+        'app.kubernetes.io/part-of': 'payments',
+        ...spec?.selector.matchLabels,
+      });
+    }, 120_000);
+
     it('says which value is wrong', async () => {
       for (const [value, words] of [
-        ['settings.REDIS_URL=redis://x', 'REDIS_URL'],
+        ['settings.REDIS_URL=redis://x', '/settings/REDIS_URL'],
+        ['settings.PORT=80', '/settings/PORT'],
         ['replica=2', 'replica'],
         ['image.pullPolicy=Sometimes', 'pullPolicy'],
         ['ingress.enabled=true', 'ingress.hosts: at least one host is needed'],

@@ -30,13 +30,9 @@ app.kubernetes.io/part-of: tollgate
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{- end -}}
 
-{{/* Labels of pods: those of the selector, and none that change with the version. */}}
+{{/* Labels of pods: those of the selector, and none that change with the version. The first of these that has a label holds. */}}
 {{- define "tollgate.podLabels" -}}
-{{ include "tollgate.selector" . }}
-app.kubernetes.io/part-of: tollgate
-{{- with (index . 0).Values.podLabels }}
-{{ toYaml . }}
-{{- end }}
+{{ merge (include "tollgate.selector" . | fromYaml) ((index . 0).Values.podLabels | default dict) (dict "app.kubernetes.io/part-of" "tollgate") | toYaml }}
 {{- end -}}
 
 {{- define "tollgate.image" -}}
