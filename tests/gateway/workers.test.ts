@@ -179,6 +179,10 @@ describe('two workers', () => {
     const cpuSeconds = await metric(CPU_SECONDS);
     const [first = Number.NaN] = gateway.workerPids();
     await untilLogged('a worker died', () => process.kill(first, 'SIGKILL'));
+    const died = gateway.output().match(/^.*a worker died.*$/gm) ?? [];
+    expect(died.map((line) => JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ pid: gateway.pid, worker: first }),
+    );
     expect(await metric(ALLOWED)).toBe(before + 100);
     expect(await metric(OBSERVED)).toBe(before + 100);
     expect(await metric(CPU_SECONDS)).toBeGreaterThanOrEqual(cpuSeconds);

@@ -208,7 +208,7 @@ class WorkerGroup {
       }
       if (this.#isStopping) return;
       this.#log.error(
-        { pid: worker.process.pid, code, signal },
+        { worker: worker.process.pid, code, signal },
         'a worker died; another one takes its place',
       );
       this.#replace();
