@@ -320,7 +320,7 @@ function faultsBetween(values: Partial<Values>, environment: Environment): reado
     faults.push(`DATABASE_URL: is required with ${sharing}`);
   if (sharing !== undefined && values.redisUrl === null)
     faults.push(`REDIS_URL: is required with ${sharing}`);
-  const keeping = sharing ?? (values.databaseUrl ? 'DATABASE_URL' : undefined);
+  const keeping = sharing ?? (values.databaseUrl === null ? undefined : 'DATABASE_URL');
   if (keeping !== undefined && values.rootTokens?.length === 0)
     faults.push(`ROOT_TOKEN: is required with ${keeping}`);
   if (keeping !== undefined && values.encryptionKeys?.length === 0)

@@ -197,7 +197,7 @@ describe('settings', () => {
     ['OIDC_SCOPES_MAP', '["admins"]'],
     ['OIDC_SESSION_HOURS', '25'],
   ])('reject %s=%s with one sentence that names the variable and not the value', (variable, value) => {
-    const faults = faultsOf({ ...minimal, [variable]: value });
+    const faults = faultsOf({ ...minimal, ROOT_TOKEN, ENCRYPTION_KEY, [variable]: value });
     expect(faults).toHaveLength(1);
     expect(faults[0]).toMatch(new RegExp(`^${variable}: `));
     if (value.length > 4) expect(faults[0]).not.toContain(value);
@@ -351,9 +351,11 @@ describe('settings', () => {
   });
 
   it('demand both secrets where the records outlive the machine', () => {
-    expect(faultsOf({ ...minimal, DATABASE_URL: complete.DATABASE_URL })).toEqual([
-      'ROOT_TOKEN: is required with DATABASE_URL',
-      'ENCRYPTION_KEY: is required with DATABASE_URL',
+    const required = ['ROOT_TOKEN', 'ENCRYPTION_KEY'].map((name) => `${name}: is required with DATABASE_URL`);
+    expect(faultsOf({ ...minimal, DATABASE_URL: complete.DATABASE_URL })).toEqual(required);
+    expect(faultsOf({ ...minimal, DATABASE_URL: 'bad' })).toEqual([
+      expect.stringMatching(/^DATABASE_URL: /),
+      ...required,
     ]);
   });
 
