@@ -38,6 +38,31 @@ const goBack = (page: Page) =>
     addEventListener('popstate', () => requestAnimationFrame(() => requestAnimationFrame(() => resolve())), { once: true });
     history.back();
   })`);
+const LONG = 120;
+
+/** Scrolls until all pages of the list are loaded. */
+const scrollToLastRow = (page: Page) =>
+  until(async () => {
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+    return (await page.locator(`tr[aria-rowindex="${LONG + 1}"]`).count()) === 1;
+  });
+
+/** Scrolls to one end of the page in steps, and says which rows of its table were in sight as a whole after any of them, in their order. */
+const rowsInSight = (page: Page, stepPx: number) =>
+  page.evaluate<number[]>(`(async () => {
+    const seen = new Set();
+    for (let last; scrollY !== last; ) {
+      for (const row of document.querySelectorAll('tbody tr[aria-rowindex]')) {
+        const { top, bottom } = row.getBoundingClientRect();
+        if (top >= 0 && bottom <= innerHeight) seen.add(row.ariaRowIndex - 2);
+      }
+      last = scrollY;
+      scrollBy(0, ${stepPx});
+      // A frame has the event and what the page makes of it.
+      for (let frames = 0; frames < 2; frames += 1) await new Promise(requestAnimationFrame);
+    }
+    return [...seen].sort((a, b) => a - b);
+  })()`);
 const dialogOf = (page: Page) => page.getByRole('dialog');
 const buttonOf = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
@@ -179,6 +204,31 @@ describe('the list of keys', () => {
     await buttonOf(page, 'Check first').click();
     await buttonOf(page, 'Add tags: 4 keys').click();
     await dialogOf(page).getByText('4 of 4 keys. Done.').waitFor();
+    await close();
+  });
+
+  it('shows each row of a long list on a phone on the way down and up, and after Back', async () => {
+    await makePlan('long', 100);
+    for (let made = 0; made < LONG; made += 10)
+      await Promise.all(
+        Array.from({ length: 10 }, (_, one) => makeKey({ name: `Long ${made + one}`, rateLimitId: 'long' })),
+      );
+    const { page, close } = await stage.open('/keys?rateLimitId=long', { width: 390 });
+    await scrollToLastRow(page);
+    const every = Array.from({ length: LONG }, (_, index) => index);
+    expect(await rowsInSight(page, -450)).toEqual(every);
+    expect(await rowsInSight(page, 450)).toEqual(every);
+    // Back leads to the same rows.
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight / 2)');
+    await until(async () => (await rowsInSight(page, 0)).length > 5);
+    const [, , row = 0] = await rowsInSight(page, 0);
+    await page
+      .locator(`tr[aria-rowindex="${row + 2}"]`)
+      .getByRole('link')
+      .click();
+    await page.getByRole('heading', { name: /^Long/, level: 1 }).waitFor();
+    await goBack(page);
+    await until(async () => (await rowsInSight(page, 0)).includes(row));
     await close();
   });
 

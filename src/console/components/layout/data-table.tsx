@@ -6,7 +6,7 @@ import {
   useTable,
 } from '@tanstack/react-table';
 import { ArrowDown, ArrowUp, ChevronsUpDown } from 'lucide-react';
-import { type MouseEvent, type ReactNode, useMemo, useState } from 'react';
+import { type MouseEvent, type ReactNode, type Ref, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Live } from '../../api/live.ts';
 import type { LivePages } from '../../api/live-pages.ts';
@@ -97,7 +97,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
 function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: readonly Row[] }) {
   const { label, columns, rowHref, onOpen, live, pages, total } = props;
   const { sorted, sort, setSort } = useSortedRows(props);
-  const { element, first, last } = useVisibleRows(sorted.length);
+  const { element, first, last, beforePx, afterPx, measure } = useVisibleRows(sorted);
   return (
     <>
       <table
@@ -114,18 +114,19 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
           </tr>
         </thead>
         <tbody>
-          <Spacer rows={first} columns={columns.length} />
+          <Spacer heightPx={beforePx} columns={columns.length} />
           {sorted.slice(first, last + 1).map(({ id, original }, offset) => (
             <BodyRow
               key={id}
               row={original}
               columns={columns}
-              position={first + offset + 2}
+              index={first + offset}
+              measure={measure}
               href={rowHref?.(original)}
               onOpen={onOpen}
             />
           ))}
-          <Spacer rows={sorted.length - 1 - last} columns={columns.length} />
+          <Spacer heightPx={afterPx} columns={columns.length} />
         </tbody>
       </table>
       {pages?.hasMore && <More live={live} pages={pages} />}
@@ -183,13 +184,13 @@ function useSortedRows<Row extends object>(props: DataTableProps<Row> & { readon
 interface BodyRowProps<Row> {
   readonly row: Row;
   readonly columns: readonly Column<Row>[];
-  /** The row's index in the whole table; the header is 1. */
-  readonly position: number;
+  readonly index: number;
+  readonly measure: Ref<HTMLTableRowElement> | undefined;
   readonly href: string | undefined;
   readonly onOpen: ((row: Row) => void) | undefined;
 }
 
-function BodyRow<Row>({ row, columns, position, href, onOpen }: BodyRowProps<Row>) {
+function BodyRow<Row>({ row, columns, index, measure, href, onOpen }: BodyRowProps<Row>) {
   const [, navigate] = useLocation();
   const isLinked = href !== undefined || onOpen !== undefined;
   const open = ({ target }: MouseEvent) => {
@@ -202,7 +203,10 @@ function BodyRow<Row>({ row, columns, position, href, onOpen }: BodyRowProps<Row
   return (
     // The click is for the mouse only: the keyboard uses the link in the row.
     <tr
-      aria-rowindex={position}
+      ref={measure}
+      data-index={index}
+      // The header is 1.
+      aria-rowindex={index + 2}
       className={classes(styles.row, isLinked && styles.linked)}
       onClick={isLinked ? open : undefined}
     >

@@ -1,37 +1,65 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useRef } from 'react';
+import { useCallback, useEffect, useLayoutEffect, useRef } from 'react';
 import styles from './data-table.module.css';
 
+/** The height of a row of one line. */
 const ROW_PX = 36;
 /** Shorter tables are rendered in full. */
 const VIRTUAL_FROM = 80;
 
-/** The first and the last row of a long table to render: those in sight. `element` is the ref of the table. */
-export function useVisibleRows(count: number) {
+/** The rows of a long table to render: those in sight, and some around them. */
+export function useVisibleRows(rows: readonly { readonly id: string }[]) {
   const element = useRef<HTMLTableElement>(null);
-  const isVirtual = count > VIRTUAL_FROM;
-  const virtualizer = useWindowVirtualizer({
-    count,
-    estimateSize: () => ROW_PX,
+  const expectedPx = useRef(ROW_PX);
+  const isVirtual = rows.length > VIRTUAL_FROM;
+  const virtualizer = useWindowVirtualizer<HTMLTableRowElement>({
+    count: rows.length,
+    estimateSize: () => expectedPx.current,
+    measureElement: heightOf,
+    // A row keeps its height when others come before it.
+    getItemKey: useCallback((index: number) => rows[index]?.id ?? index, [rows]),
     overscan: 12,
     enabled: isVirtual,
     scrollMargin: element.current?.offsetTop ?? 0,
   });
   const items = virtualizer.getVirtualItems();
+  const hasItems = items.length > 0;
+  // Other rows are expected to be as high as the first ones. So a page is about as long as it was when one comes back to a place in it.
+  useLayoutEffect(() => {
+    if (!hasItems) return;
+    const heights = [...virtualizer.elementsCache.values()].map(heightOf);
+    expectedPx.current = heights.reduce((sum, height) => sum + height, 0) / heights.length;
+    virtualizer.measure();
+  }, [hasItems, virtualizer]);
+  if (!isVirtual) return { element, first: 0, last: rows.length - 1, beforePx: 0, afterPx: 0 };
+  const { scrollMargin = 0 } = virtualizer.options;
+  const startPx = (items[0]?.start ?? scrollMargin) - scrollMargin;
+  const endPx = (items.at(-1)?.end ?? scrollMargin) - scrollMargin;
   return {
+    /** The ref of the table. */
     element,
-    first: isVirtual ? (items[0]?.index ?? 0) : 0,
-    last: isVirtual ? (items.at(-1)?.index ?? -1) : count - 1,
+    first: items[0]?.index ?? 0,
+    last: items.at(-1)?.index ?? -1,
+    /** The height of the rows that are not rendered. */
+    beforePx: startPx,
+    afterPx: virtualizer.getTotalSize() - endPx,
+    /** The ref of each row, whose `data-index` is its place among all: rows are as high as their text needs. */
+    measure: virtualizer.measureElement,
   };
 }
 
+/** The height of a row in pixels. One that is not displayed has none, and counts as a row of one line. */
+function heightOf({ offsetHeight }: HTMLTableRowElement): number {
+  return offsetHeight || ROW_PX;
+}
+
 /** Takes the height of rows that are not rendered. */
-export function Spacer({ rows, columns }: { readonly rows: number; readonly columns: number }) {
-  if (rows <= 0) return null;
+export function Spacer({ heightPx, columns }: { readonly heightPx: number; readonly columns: number }) {
+  if (heightPx <= 0) return null;
   return (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it holds nothing that could have the focus
     <tr aria-hidden="true">
-      <td className={styles.spacer} colSpan={columns} style={{ height: rows * ROW_PX }} />
+      <td className={styles.spacer} colSpan={columns} style={{ height: heightPx }} />
     </tr>
   );
 }
