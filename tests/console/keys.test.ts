@@ -39,6 +39,7 @@ const goBack = (page: Page) =>
     history.back();
   })`);
 const LONG = 120;
+const EVERY = Array.from({ length: LONG }, (_, index) => index);
 
 /** Scrolls until all pages of the list are loaded. */
 const scrollToLastRow = (page: Page) =>
@@ -207,17 +208,32 @@ describe('the list of keys', () => {
     await close();
   });
 
-  it('shows each row of a long list on a phone on the way down and up, and after Back', async () => {
+  it('makes three kinds of requests for a page of keys, however many there are', async () => {
+    for (let made = 0; made < 30; made += 1) await makeKey({ name: `Many ${made}`, externalId: 'many' });
+    const { page, requests, close } = await stage.open('/keys?externalId=many');
+    await page.getByText('30 keys').waitFor();
+    await page.getByText('none').first().waitFor();
+    const asked = requests.filter((request) => /\/consumer-api-key\?|\/api-keys\/usage/.test(request));
+    // The list, the number of those that are not shown, and the usage; each may be asked again as time goes by.
+    expect(new Set(asked).size).toBe(3);
+    await close();
+  });
+});
+
+describe('a long list', () => {
+  beforeAll(async () => {
     await makePlan('long', 100);
     for (let made = 0; made < LONG; made += 10)
       await Promise.all(
         Array.from({ length: 10 }, (_, one) => makeKey({ name: `Long ${made + one}`, rateLimitId: 'long' })),
       );
+  });
+
+  it('shows each of its rows on a phone on the way down and up, and after Back', async () => {
     const { page, close } = await stage.open('/keys?rateLimitId=long', { width: 390 });
     await scrollToLastRow(page);
-    const every = Array.from({ length: LONG }, (_, index) => index);
-    expect(await rowsInSight(page, -450)).toEqual(every);
-    expect(await rowsInSight(page, 450)).toEqual(every);
+    expect(await rowsInSight(page, -450)).toEqual(EVERY);
+    expect(await rowsInSight(page, 450)).toEqual(EVERY);
     // Back leads to the same rows.
     await page.evaluate('scrollTo(0, document.documentElement.scrollHeight / 2)');
     await until(async () => (await rowsInSight(page, 0)).length > 5);
@@ -232,14 +248,11 @@ describe('the list of keys', () => {
     await close();
   });
 
-  it('makes three kinds of requests for a page of keys, however many there are', async () => {
-    for (let made = 0; made < 30; made += 1) await makeKey({ name: `Many ${made}`, externalId: 'many' });
-    const { page, requests, close } = await stage.open('/keys?externalId=many');
-    await page.getByText('30 keys').waitFor();
-    await page.getByText('none').first().waitFor();
-    const asked = requests.filter((request) => /\/consumer-api-key\?|\/api-keys\/usage/.test(request));
-    // The list, the number of those that are not shown, and the usage; each may be asked again as time goes by.
-    expect(new Set(asked).size).toBe(3);
+  it('has its rows wherever one scrolls to, also below other content', async () => {
+    const { page, untilLoaded, close } = await stage.open('/plans/long');
+    await scrollToLastRow(page);
+    await untilLoaded();
+    expect(await rowsInSight(page, -700)).toEqual(EVERY);
     await close();
   });
 });

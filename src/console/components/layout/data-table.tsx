@@ -100,12 +100,7 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
   const { element, first, last, beforePx, afterPx, measure } = useVisibleRows(sorted);
   return (
     <>
-      <table
-        ref={element}
-        className={styles.table}
-        aria-label={label}
-        aria-rowcount={(total ?? sorted.length) + 1}
-      >
+      <table className={styles.table} aria-label={label} aria-rowcount={(total ?? sorted.length) + 1}>
         <thead>
           <tr aria-rowindex={1}>
             {columns.map((column) => (
@@ -113,7 +108,7 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
             ))}
           </tr>
         </thead>
-        <tbody>
+        <tbody ref={element}>
           <Spacer heightPx={beforePx} columns={columns.length} />
           {sorted.slice(first, last + 1).map(({ id, original }, offset) => (
             <BodyRow

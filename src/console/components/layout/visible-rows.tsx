@@ -1,5 +1,5 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { useCallback, useEffect, useLayoutEffect, useRef } from 'react';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import styles from './data-table.module.css';
 
 /** The height of a row of one line. */
@@ -9,9 +9,9 @@ const VIRTUAL_FROM = 80;
 
 /** The rows of a long table to render: those in sight, and some around them. */
 export function useVisibleRows(rows: readonly { readonly id: string }[]) {
-  const element = useRef<HTMLTableElement>(null);
-  const expectedPx = useRef(ROW_PX);
   const isVirtual = rows.length > VIRTUAL_FROM;
+  const { element, topPx } = useTop(isVirtual);
+  const expectedPx = useRef(ROW_PX);
   const virtualizer = useWindowVirtualizer<HTMLTableRowElement>({
     count: rows.length,
     estimateSize: () => expectedPx.current,
@@ -20,7 +20,7 @@ export function useVisibleRows(rows: readonly { readonly id: string }[]) {
     getItemKey: useCallback((index: number) => rows[index]?.id ?? index, [rows]),
     overscan: 12,
     enabled: isVirtual,
-    scrollMargin: element.current?.offsetTop ?? 0,
+    scrollMargin: topPx,
   });
   const items = virtualizer.getVirtualItems();
   const hasItems = items.length > 0;
@@ -32,20 +32,36 @@ export function useVisibleRows(rows: readonly { readonly id: string }[]) {
     virtualizer.measure();
   }, [hasItems, virtualizer]);
   if (!isVirtual) return { element, first: 0, last: rows.length - 1, beforePx: 0, afterPx: 0 };
-  const { scrollMargin = 0 } = virtualizer.options;
-  const startPx = (items[0]?.start ?? scrollMargin) - scrollMargin;
-  const endPx = (items.at(-1)?.end ?? scrollMargin) - scrollMargin;
+  const endPx = (items.at(-1)?.end ?? topPx) - topPx;
   return {
-    /** The ref of the table. */
+    /** The ref of the table's body. */
     element,
     first: items[0]?.index ?? 0,
     last: items.at(-1)?.index ?? -1,
     /** The height of the rows that are not rendered. */
-    beforePx: startPx,
+    beforePx: (items[0]?.start ?? topPx) - topPx,
     afterPx: virtualizer.getTotalSize() - endPx,
     /** The ref of each row, whose `data-index` is its place among all: rows are as high as their text needs. */
     measure: virtualizer.measureElement,
   };
+}
+
+/** How far below the top of the page the rows begin. Read again when the page changes its height: what is above them may be loaded later. */
+function useTop(isRead: boolean) {
+  const element = useRef<HTMLTableSectionElement>(null);
+  const [topPx, setTopPx] = useState(0);
+  useLayoutEffect(() => {
+    if (!isRead) return;
+    const read = () => {
+      if (element.current !== null)
+        setTopPx(Math.round(element.current.getBoundingClientRect().top + window.scrollY));
+    };
+    const observer = new ResizeObserver(read);
+    observer.observe(document.body);
+    read();
+    return () => observer.disconnect();
+  }, [isRead]);
+  return { element, topPx };
 }
 
 /** The height of a row in pixels. One that is not displayed has none, and counts as a row of one line. */
