@@ -1,19 +1,19 @@
 import type { ReactNode } from 'react';
 
 interface FormProps {
-  /** Not called while a date of the form is incomplete. */
+  /** Not called while a field of the form is invalid. */
   readonly onSubmit: () => unknown;
   readonly children: ReactNode;
 }
 
-/** A form whose values the gateway checks, but for dates that are typed in part. */
+/** A form whose values the gateway checks, but for dates that are typed in part, and fields with a fault from `setCustomValidity`. */
 export function Form({ onSubmit, children }: FormProps) {
   return (
     <form
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (hasCompleteDates(event.currentTarget)) onSubmit();
+        if (hasValidFields(event.currentTarget)) onSubmit();
       }}
     >
       {children}
@@ -22,14 +22,27 @@ export function Form({ onSubmit, children }: FormProps) {
 }
 
 /**
- * False if a date of the form is typed in part, or does not exist: its value is empty then, which would mean "never". Its `Field` says so, and
- * it has the focus.
+ * False if a field has a fault from `setCustomValidity`, or if a date of the form is typed in part, or does not exist: its value is empty then,
+ * which would mean "never". Its `Field` says so, and it has the focus.
  */
-export function hasCompleteDates(form: HTMLFormElement): boolean {
-  const dates = [...form.querySelectorAll<HTMLInputElement>('input[type^="date"]')];
-  const incomplete = dates.filter(({ validity }) => validity.badInput);
+export function hasValidFields(form: HTMLFormElement): boolean {
+  const fields = [
+    ...form.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('input[type^="date"], textarea'),
+  ];
+  const invalid = fields.filter(({ validity }) => validity.badInput || validity.customError);
   // This makes the event `invalid`.
-  for (const date of incomplete) date.checkValidity();
-  incomplete[0]?.focus();
-  return incomplete.length === 0;
+  for (const field of invalid) field.checkValidity();
+  showField(invalid[0]);
+  return invalid.length === 0;
+}
+
+/** Focuses the first field of the form that shows a fault, so that the fault is in sight, and read out. */
+export function showFirstFault(form: Element | null | undefined): void {
+  showField(form?.querySelector<HTMLElement>('[aria-invalid="true"]'));
+}
+
+function showField(field: HTMLElement | null | undefined): void {
+  const section = field?.closest('details');
+  if (section) section.open = true;
+  field?.focus();
 }

@@ -5,7 +5,7 @@ import { useChange } from '../../../api/change.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
 import { reasonHeader } from '../../../api/reason-header.ts';
 import { Button } from '../../../components/forms/button.tsx';
-import { Form, hasCompleteDates } from '../../../components/forms/form.tsx';
+import { Form, hasValidFields } from '../../../components/forms/form.tsx';
 import { ReasonField } from '../../../components/forms/reason-field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
@@ -43,7 +43,7 @@ export function BulkDialog({ chosen, onClose }: BulkDialogProps) {
   const { label, sentence } = BULK_ACTIONS[bulk.draft.action];
   // A date may have been typed in part since the check.
   const start = ({ currentTarget: { form } }: MouseEvent<HTMLButtonElement>) => {
-    if (form !== null && hasCompleteDates(form)) void bulk.start();
+    if (form !== null && hasValidFields(form)) void bulk.start();
   };
   const isDanger = bulk.draft.action === 'delete' || bulk.draft.action === 'disable';
   return (

@@ -8,7 +8,7 @@ import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { HandoverChoice, handoverField, NO_HANDOVER } from './handover-choice.tsx';
 import { EMPTY_DRAFT, fieldsOf, messageFor } from './key-draft.ts';
-import { KeyForm, metadataFault } from './key-form.tsx';
+import { KeyForm } from './key-form.tsx';
 import { NewSecret } from './new-secret.tsx';
 
 type CreateBody = components['schemas']['CreateConsumerKeyRequest'];
@@ -22,7 +22,6 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
   const [, navigate] = useLocation();
   const create = useCreation();
   const submit = async () => {
-    if (metadataFault(draft) !== undefined) return;
     const secret = ownSecret.trim();
     const body = { ...fieldsOf(draft), ...(secret !== '' && { secret }), ...handoverField(handover) };
     setMade(await create.submit(body));

@@ -9,7 +9,7 @@ import type { KeyDetail } from '../key-model.ts';
 import { useKeyUpdate } from './key-change.ts';
 import { KeyConflict } from './key-conflict.tsx';
 import { changedFields, draftOf, type KeyDraft } from './key-draft.ts';
-import { KeyForm, metadataFault } from './key-form.tsx';
+import { KeyForm } from './key-form.tsx';
 
 interface EditKeyDialogProps {
   readonly apiKey: KeyDetail;
@@ -37,9 +37,6 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
     if (saved === undefined) return readTheirs();
     toast.done('The key is changed', 'It holds with the next request.');
     onClose();
-  };
-  const submit = async () => {
-    if (metadataFault(draft) === undefined) await save(base);
   };
   const mergeTheirs = (version: Version) => {
     // Fields that were not edited here take the values of the other version.
@@ -70,7 +67,7 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
     );
   return (
     <Dialog open title="Edit the key" onClose={onClose}>
-      <Form onSubmit={submit}>
+      <Form onSubmit={() => save(base)}>
         <FormFault error={update.error} />
         <KeyForm draft={draft} onChange={setDraft} error={update.error} />
         <SubmitActions submit="Save" pending="Saving…" isPending={update.isPending} onCancel={onClose} />

@@ -104,6 +104,7 @@ function OwnerAndTags({ draft, set, message }: FieldsProps) {
 
 /** Fields that most keys do not use: folded away while they are empty. */
 function RareFields({ draft, set, message }: FieldsProps) {
+  const noJson = metadataFault(draft);
   return (
     <details className={styles.more} open={isRestricted(draft) || undefined}>
       <summary>Where it may be used, metadata and self-service</summary>
@@ -128,10 +129,12 @@ function RareFields({ draft, set, message }: FieldsProps) {
       <TextAreaField
         label="Metadata"
         optional
-        error={message('metadata') ?? metadataFault(draft)}
+        error={noJson ?? message('metadata')}
         hint='A JSON object, such as {"team": "mobile"}.'
         rows={3}
         spellCheck={false}
+        // The form is not submitted with it.
+        ref={(area) => area?.setCustomValidity(noJson ?? '')}
         value={draft.metadata}
         onText={(metadata) => set({ metadata })}
       />
@@ -146,7 +149,7 @@ function RareFields({ draft, set, message }: FieldsProps) {
 }
 
 /** Why the metadata is not valid JSON for a key; undefined if it is. */
-export function metadataFault(draft: KeyDraft): string | undefined {
+function metadataFault(draft: KeyDraft): string | undefined {
   try {
     fieldsOf(draft);
     return undefined;
