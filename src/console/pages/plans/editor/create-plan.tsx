@@ -3,14 +3,14 @@ import { useLocation } from 'wouter';
 import { useChange } from '../../../api/change.ts';
 import { Button, ButtonLink } from '../../../components/forms/button.tsx';
 import { TextField } from '../../../components/forms/field.tsx';
+import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { DialogActions } from '../../../components/layout/dialog.tsx';
 import { PageHeader } from '../../../components/layout/page-header.tsx';
-import { Notice } from '../../../components/states/notice.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import type { PlanTerms } from '../plan-types.ts';
 import styles from '../plans.module.css';
 import { type DraftFaults, EMPTY_PLAN, readDraft } from './plan-draft.ts';
-import { faultsOf, leftOverFault } from './plan-faults.ts';
+import { faultsOf, leftOverFault, useShownFault } from './plan-faults.ts';
 import { PlanForm } from './plan-form.tsx';
 
 /** Creates a plan. Faults are shown beside the fields, and the form keeps everything that was typed. */
@@ -35,11 +35,11 @@ export function CreatePlan() {
     navigate(`/plans/${encodeURIComponent(made.rateLimitId)}`);
   };
   const all = { ...faultsOf(create.error), ...faults };
-  const leftOver = leftOverFault(create.error);
+  const form = useShownFault(faults, create.error);
   return (
-    <form className={styles.form} onSubmit={submit} noValidate>
+    <form ref={form} className={styles.form} onSubmit={submit} noValidate>
       <PageHeader title="Create plan" back={{ href: '/plans', label: 'Plans' }} />
-      {leftOver !== undefined && <Notice tone="failed">{leftOver}</Notice>}
+      <FormFault error={leftOverFault(create.error)} />
       <PlanForm draft={draft} onChange={setDraft} faults={all}>
         <TextField
           label="Id"

@@ -4,15 +4,15 @@ import { useApi } from '../../../api/api-context.tsx';
 import { useChange } from '../../../api/change.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
 import { Button } from '../../../components/forms/button.tsx';
+import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { DialogActions } from '../../../components/layout/dialog.tsx';
 import { PageHeader } from '../../../components/layout/page-header.tsx';
-import { Notice } from '../../../components/states/notice.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import type { PlanTerms } from '../plan-types.ts';
 import styles from '../plans.module.css';
 import { changedFields } from './plan-difference.ts';
 import { type DraftFaults, draftOf, readDraft, termsOf } from './plan-draft.ts';
-import { faultsOf, leftOverFault } from './plan-faults.ts';
+import { faultsOf, leftOverFault, useShownFault } from './plan-faults.ts';
 import { PlanForm } from './plan-form.tsx';
 import { Conflict, Review, type Version } from './plan-versions.tsx';
 
@@ -28,14 +28,14 @@ export function EditPlan({ plan, etag, onDone }: EditPlanProps) {
   const edit = usePlanEdit({ plan, etag, onDone });
   const { base, draft, reviewed, save } = edit;
   const isConflict = save.errorKind === 'conflict';
-  const leftOver = isConflict ? undefined : leftOverFault(save.error);
+  const form = useShownFault(edit.faults);
   return (
-    <form className={styles.form} onSubmit={edit.review} noValidate>
+    <form ref={form} className={styles.form} onSubmit={edit.review} noValidate>
       <PageHeader
         title={`Edit ${plan.rateLimitId}`}
         back={{ href: `/plans/${encodeURIComponent(plan.rateLimitId)}`, label: plan.rateLimitId }}
       />
-      {leftOver !== undefined && <Notice tone="failed">{leftOver}</Notice>}
+      <FormFault error={isConflict ? undefined : leftOverFault(save.error)} />
       <PlanForm draft={draft} onChange={edit.setDraft} faults={{ ...faultsOf(save.error), ...edit.faults }} />
       <DialogActions>
         <Button onClick={onDone}>Cancel</Button>
