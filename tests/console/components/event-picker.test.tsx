@@ -75,6 +75,14 @@ describe('the picker of events', () => {
     expect(chosen()).toBe('tollgate.plan.created');
   });
 
+  it('keeps a group open when its last type is cleared', async () => {
+    show(SCOPES, ['tollgate.plan.created']);
+    const group = box(/plan\.created/).closest('details');
+    expect(group?.open).toBe(true);
+    await userEvent.setup().click(box(/plan\.created/));
+    expect([chosen(), group?.open]).toEqual(['', true]);
+  });
+
   it('knows which scopes patterns need as the gateway does', () => {
     for (const patterns of [
       ['tollgate.*'],

@@ -60,4 +60,18 @@ describe('the form of a key', () => {
     await waitFor(() => expect(document.activeElement).toBe(field(/^Allowed addresses/)));
     expect(section().open).toBe(true);
   });
+
+  it('keeps its section open while a person empties it, and opens it for a key that uses it', () => {
+    show(<CreateKeyDialog onClose={close} />);
+    expect(section().open).toBe(false);
+    section().open = true;
+    fireEvent.change(field(/^Allowed addresses/), { target: { value: '1' } });
+    fireEvent.change(field(/^Allowed addresses/), { target: { value: '' } });
+    expect(section().open).toBe(true);
+    cleanup();
+    show(<EditKeyDialog apiKey={{ ...KEY, allowedIps: ['::1'] }} etag={'"1"'} onClose={close} />);
+    expect(section().open).toBe(true);
+    fireEvent.change(field(/^Allowed addresses/), { target: { value: '' } });
+    expect(section().open).toBe(true);
+  });
 });

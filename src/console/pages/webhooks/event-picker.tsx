@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { useScopes } from '../../api/api-context.tsx';
 import { Checkbox } from '../../components/forms/field.tsx';
 import {
@@ -69,8 +70,10 @@ interface Choice {
 function Group({ group: { name, pattern, types }, ...choice }: Choice & { readonly group: TypeGroup }) {
   const isWhole = choice.isChosen(pattern) || choice.isCovered(pattern);
   const count = types.filter(({ type }) => choice.isChosen(type)).length;
+  // It does not change with the choice: the group would close when its last box is cleared.
+  const [isOpen] = useState(count > 0);
   return (
-    <details className={styles.group} open={count > 0 || undefined}>
+    <details className={styles.group} open={isOpen || undefined}>
       <summary>
         {name}
         <span className={styles.count}>

@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { Checkbox, Field, Select, TextAreaField, TextField } from '../../../components/forms/field.tsx';
 import { timeZone } from '../../../format/exact-time.ts';
 import { usePlanIds } from '../plan-ids.ts';
@@ -102,11 +103,13 @@ function OwnerAndTags({ draft, set, message }: FieldsProps) {
   );
 }
 
-/** Fields that most keys do not use: folded away while they are empty. */
+/** Fields that most keys do not use: folded away if they are empty at first. */
 function RareFields({ draft, set, message }: FieldsProps) {
+  // It does not change with the draft: the section would close under the hands of a person who empties a field.
+  const [isOpen] = useState(() => isRestricted(draft));
   const noJson = metadataFault(draft);
   return (
-    <details className={styles.more} open={isRestricted(draft) || undefined}>
+    <details className={styles.more} open={isOpen || undefined}>
       <summary>Where it may be used, metadata and self-service</summary>
       <TextAreaField
         label="Allowed addresses"
