@@ -13,7 +13,7 @@ interface CommandPaletteProps {
 /** Finds pages, keys and plans by a part of their names, and opens them. */
 export function CommandPalette({ onClose }: CommandPaletteProps) {
   const [text, setText] = useState('');
-  const { groups, isSearching } = useCommands(text);
+  const { groups, isSearching, isIncomplete } = useCommands(text);
   const [, navigate] = useLocation();
   const run = ({ href }: Command) => {
     onClose();
@@ -44,8 +44,13 @@ export function CommandPalette({ onClose }: CommandPaletteProps) {
               <kbd>Esc</kbd>
             </div>
             <Autocomplete.Empty className={styles.empty}>
-              {isSearching ? 'Searching…' : 'Nothing has this in its name.'}
+              {isSearching ? 'Searching…' : isIncomplete ? null : 'Nothing has this in its name.'}
             </Autocomplete.Empty>
+            {isIncomplete && (
+              <p className={styles.empty} role="status">
+                Keys or plans could not be searched.
+              </p>
+            )}
             <Autocomplete.List className={styles.list}>
               {(group: CommandGroup) => <Group key={group.value} group={group} onRun={run} />}
             </Autocomplete.List>

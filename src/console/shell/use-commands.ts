@@ -23,6 +23,8 @@ const MOST = 8;
 export function useCommands(text: string): {
   readonly groups: readonly CommandGroup[];
   readonly isSearching: boolean;
+  /** Keys or plans could not be read. */
+  readonly isIncomplete: boolean;
 } {
   const { can } = useScopes();
   // Deferred, so that the input stays responsive while the results render.
@@ -58,6 +60,7 @@ export function useCommands(text: string): {
   return {
     groups: groups.filter(({ items }) => items.length > 0),
     isSearching: [keys, plans].some(({ status }) => status === 'loading' || status === 'refreshing'),
+    isIncomplete: [keys, plans].some(({ status }) => status === 'unavailable' || status === 'failed'),
   };
 }
 

@@ -1,0 +1,40 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { cleanup, render, screen } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import { CommandPalette } from '../../../src/console/shell/command-palette.tsx';
+import { axeFaults } from './support/axe-faults.ts';
+import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+
+const gateway = new ScriptedGateway();
+beforeAll(() => gateway.start());
+afterAll(() => gateway.stop());
+afterEach(cleanup);
+
+const NOTHING = 'Nothing has this in its name.';
+
+async function search(text: string): Promise<void> {
+  render(
+    <SignedIn url={gateway.url} scopes={['keys:read', 'plans:read']}>
+      <CommandPalette onClose={() => undefined} />
+    </SignedIn>,
+  );
+  await userEvent.type(await screen.findByRole('combobox', { name: 'Go to' }), text);
+}
+
+it('the command palette says that it could not search, not that there is nothing', async () => {
+  gateway.reply(503, { error: 'The database does not respond.', code: 'store_unavailable' });
+  await search('shop');
+  await screen.findByText('Keys or plans could not be searched.');
+  expect(screen.queryByText(NOTHING)).toBeNull();
+  expect(await axeFaults()).toEqual([]);
+});
+
+it('the command palette says that there is nothing once it has searched', async () => {
+  gateway.respond(({ url }) => ({
+    status: 200,
+    body: url.startsWith('/rate-limit') ? { rateLimits: [] } : { apiKeys: [] },
+  }));
+  await search('shop');
+  await screen.findByText(NOTHING);
+});
