@@ -15,7 +15,7 @@ beforeEach(() => {
   gateway.reply(200, { dryRun: true, total: 3, notFound: 0 });
   render(
     <SignedIn url={gateway.url} scopes={['keys:delete']}>
-      <BulkDialog chosen={{ ids: ['a', 'b', 'c'] }} onClose={() => undefined} />
+      <BulkDialog chosen={{ ids: ['a', 'b', 'c'] }} onDelete={() => undefined} onClose={() => undefined} />
     </SignedIn>,
   );
 });

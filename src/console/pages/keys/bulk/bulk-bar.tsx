@@ -36,7 +36,9 @@ export function BulkBar({ selection, filter, total }: BulkBarProps) {
       <Button small look="quiet" onClick={selection.clear}>
         Clear selection
       </Button>
-      {chosen !== undefined && <BulkDialog chosen={chosen} onClose={() => setChosen(undefined)} />}
+      {chosen !== undefined && (
+        <BulkDialog chosen={chosen} onDelete={selection.clear} onClose={() => setChosen(undefined)} />
+      )}
     </section>
   );
 }

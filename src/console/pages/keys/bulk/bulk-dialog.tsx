@@ -22,12 +22,14 @@ import {
 
 interface BulkDialogProps {
   readonly chosen: ChosenKeys;
+  /** The job that deletes the keys has begun. */
+  readonly onDelete: () => void;
   readonly onClose: () => void;
 }
 
 /** Changes many keys. A dry run says how many they are, and the job begins only with its button, if they are still as many. */
-export function BulkDialog({ chosen, onClose }: BulkDialogProps) {
-  const bulk = useBulk(chosen);
+export function BulkDialog({ chosen, onDelete, onClose }: BulkDialogProps) {
+  const bulk = useBulk(chosen, onDelete);
   const { checked, jobId } = bulk;
   const found = useRef<HTMLDivElement>(null);
   // The number is read before the change begins: neither a second Enter nor one that is held reaches the button that begins it.
@@ -90,7 +92,7 @@ interface Checked {
 }
 
 /** The form, what the dry run found, and the job once it has begun. */
-function useBulk(chosen: ChosenKeys) {
+function useBulk(chosen: ChosenKeys, onDelete: () => void) {
   const { can } = useScopes();
   const [draft, setDraft] = useState(() =>
     can('keys:write') ? EMPTY_BULK : ({ ...EMPTY_BULK, action: 'delete' } as const),
@@ -108,8 +110,10 @@ function useBulk(chosen: ChosenKeys) {
     const body = { ...bulkRequestOf(chosen, draft), expectCount: checked.total };
     const job = await change.submit({ body, reason });
     // After a failure it is checked again.
-    if (job === undefined) setChecked(undefined);
-    else if ('jobId' in job) setJobId(job.jobId);
+    if (job === undefined) return setChecked(undefined);
+    if (!('jobId' in job)) return;
+    setJobId(job.jobId);
+    if (draft.action === 'delete') onDelete();
   };
   return {
     ...{ draft, reason, checked, jobId, check, start, setReason, error: change.error },
