@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { type AuditFilter, readAuditFilter } from '../../../src/console/pages/audit/audit-filter.ts';
 import { AuditFilters } from '../../../src/console/pages/audit/audit-filters.tsx';
+import { axeFaults } from './support/axe-faults.ts';
 
 afterEach(cleanup);
 
@@ -35,8 +36,11 @@ describe('the filters of the audit log', () => {
     ['Actor', 'Ada Example'],
     ['Actor', 'a'.repeat(256)],
     ['Target', 'auth0|5f7c88'],
-  ])('mark in the field %s what can not be an id, and do not ask for it: %s', (label, text) => {
+  ])('say in the field %s what can not be an id, and do not ask for it: %s', async (label, text) => {
     expect(enter(label, text)).toEqual([]);
-    expect(screen.getByLabelText(label).getAttribute('aria-invalid')).toBe('true');
+    const field = screen.getByRole('textbox', { name: label, description: /^This is no id/ });
+    expect(field.getAttribute('aria-invalid')).toBe('true');
+    expect(screen.getByRole('alert').textContent).toMatch(/^This is no id/);
+    expect(await axeFaults()).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useId, useState } from 'react';
 import { Button } from '../../components/forms/button.tsx';
 import { Input, Select } from '../../components/forms/field.tsx';
 import styles from './audit.module.css';
@@ -99,12 +99,24 @@ function IdFilter({ label, placeholder, pattern, value, onChange }: IdFilterProp
   const apply = () => {
     if (isId && id !== value) onChange(id);
   };
+  const faultId = useId();
   return (
-    <Filter label={label} wide>
+    <Filter
+      label={label}
+      wide
+      below={
+        !isId && (
+          <p id={faultId} className={styles.fault} role="alert">
+            This is no id. Names are not searched.
+          </p>
+        )
+      }
+    >
       <Input
         value={text}
         placeholder={placeholder}
         aria-invalid={!isId}
+        aria-describedby={isId ? undefined : faultId}
         spellCheck={false}
         onChange={(event) => setText(event.target.value)}
         onBlur={apply}
@@ -118,14 +130,19 @@ interface FilterProps {
   readonly label: string;
   readonly wide?: boolean;
   readonly children: ReactNode;
+  /** Not a part of the label. */
+  readonly below?: ReactNode;
 }
 
-function Filter({ label, wide = false, children }: FilterProps) {
+function Filter({ label, wide = false, children, below }: FilterProps) {
   return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: the control is its child
-    <label className={wide ? styles.wideFilter : styles.filter}>
-      <span>{label}</span>
-      {children}
-    </label>
+    <div className={wide ? styles.wideFilter : styles.filter}>
+      {/* biome-ignore lint/a11y/noLabelWithoutControl: the control is its child */}
+      <label>
+        <span>{label}</span>
+        {children}
+      </label>
+      {below}
+    </div>
   );
 }
