@@ -65,6 +65,11 @@ export function responseDue(socket: Socket): ServerResponse | undefined {
   return due instanceof ServerResponse ? due : undefined;
 }
 
+/** The exchange that a response belongs to; undefined for another one, such as those of Express, which replaces their prototype. */
+export function ownerOf(due: ServerResponse): RawHeadResponse['owner'] {
+  return due instanceof RawHeadResponse ? due.owner : undefined;
+}
+
 /** The request of a connection whose head was parsed last; undefined before the first one, and for a socket without a parser. */
 export function lastRequest(socket: Socket): IncomingMessage | undefined {
   const parser: unknown = Reflect.get(socket, 'parser');

@@ -1,5 +1,7 @@
+import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import express from 'express';
 import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
 import { bodyOf } from '../proxy/support/body-bytes.ts';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
@@ -88,6 +90,33 @@ describe('the public port without it', () => {
       await client.until((text) => text.split('\r\n\r\nok').length === i + 2);
       expect(stage.backend.received).toContain(`GET ${target} HTTP/1.1`);
     }
+  });
+});
+
+describe('a request of the management interface that takes longer than a connection may be idle', () => {
+  const idleMs = 300;
+  const begun: ServerResponse[] = [];
+  const later = (_req: unknown, res: ServerResponse) => void begun.push(res);
+
+  it.each([
+    ['Node', later],
+    ['Express', express().use(later)],
+  ])('gets its response, as %s makes it', async (_by, management) => {
+    const timeouts = { headMs: 60_000, idleMs, keepAliveMs: 60_000, probeMs: 60_000 };
+    const server = createPublicServer({ management, timeouts, requestIds: testRequestIds() });
+    const { port } = await server.listen(0, '127.0.0.1');
+    const client = await RawPeer.connect(port);
+    client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    await until(() => begun.length === 1);
+    // Other connections that are idle as long are cut meanwhile.
+    for (let time = 0; time < 2; time += 1) {
+      const unused = await RawPeer.connect(port);
+      unused.send('GET ');
+      await unused.ended();
+    }
+    begun.pop()?.end('late');
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*late/s);
+    await server.close(0);
   });
 });
 

@@ -1,7 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { MinimumRate } from '../../http/minimum-body-rate.ts';
-import { bytesTaken, lastRequest, RawHeadResponse, responseDue } from '../../http/node-internals.ts';
+import { bytesTaken, lastRequest, ownerOf, responseDue } from '../../http/node-internals.ts';
 
 /** A body that is on its way. */
 interface Transfer {
@@ -66,7 +66,7 @@ export function uploadOn(socket: Socket): Transfer | undefined {
   const req = lastRequest(socket);
   if (req === undefined || req.complete || req.readableFlowing !== true) return undefined;
   const due = responseDue(socket);
-  if (due !== undefined && (due.req !== req || isWithExchange(due))) return undefined;
+  if (due !== undefined && (due.req !== req || ownerOf(due) !== undefined)) return undefined;
   return { of: req, bytes: socket.bytesRead };
 }
 
@@ -78,10 +78,6 @@ export function uploadOn(socket: Socket): Transfer | undefined {
 export function downloadOn(socket: Socket): Transfer | undefined {
   if (socket.writableLength === 0) return undefined;
   const due = responseDue(socket);
-  if (due === undefined || (isWithExchange(due) && !due.writableEnded)) return undefined;
+  if (due === undefined || (ownerOf(due) !== undefined && !due.writableEnded)) return undefined;
   return { of: socket, bytes: bytesTaken(socket) };
-}
-
-function isWithExchange(due: ServerResponse): boolean {
-  return due instanceof RawHeadResponse && due.owner !== undefined;
 }

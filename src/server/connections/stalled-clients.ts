@@ -1,7 +1,8 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TollgateError } from '../../errors.ts';
 import { cutConnection } from '../../http/connections/cut-connection.ts';
-import { RawHeadResponse, responseDue } from '../../http/node-internals.ts';
+import { ownerOf, responseDue } from '../../http/node-internals.ts';
 import { rejectServed } from '../reject-served.ts';
 import type { ClientConnections } from './client-connections.ts';
 import { IdleTimeouts } from './idle-timeouts.ts';
@@ -36,7 +37,7 @@ export class StalledClients {
     if (!this.#idle.isIdleFor(socket, isUnused ? this.#limits.unusedMs : this.#limits.activeMs)) return;
     const isBeingServed = !this.#connections.isAbandoned(socket) && !socket.writableEnded;
     // If no response is due, or nothing more is served, the client had time to close the connection: it is cut.
-    if (due instanceof RawHeadResponse && isBeingServed) endStalled(due, socket);
+    if (due !== undefined && isBeingServed) endStalled(due, socket);
     else cutConnection(socket);
   }
 
@@ -50,17 +51,22 @@ export class StalledClients {
 
 /**
  * Nothing moved while a response is due. The client is at fault when it does not take what was written, or does not send what it
- * announced. Otherwise the gateway waits for the backend, which has a separate deadline.
+ * announced. Otherwise the gateway waits for the backend, which has a separate deadline, or for itself.
  */
-function endStalled(due: RawHeadResponse, socket: Socket): void {
+function endStalled(due: ServerResponse, socket: Socket): void {
   const { req } = due;
   if (socket.writableLength > 0) {
     cutConnection(socket);
   } else if (!req.complete && !req.isPaused()) {
     if (due.headersSent) cutConnection(socket);
-    else if (due.owner !== undefined) due.owner.reject(bodyTimeout());
-    else rejectServed(due, bodyTimeout());
+    else rejectUpload(due);
   }
+}
+
+function rejectUpload(due: ServerResponse): void {
+  const owner = ownerOf(due);
+  if (owner === undefined) rejectServed(due, bodyTimeout());
+  else owner.reject(bodyTimeout());
 }
 
 function bodyTimeout(): TollgateError {

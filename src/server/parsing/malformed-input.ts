@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { TollgateError } from '../../errors.ts';
 import { cutConnection } from '../../http/connections/cut-connection.ts';
 import { closeAfterResponse } from '../../http/connections/unread-body.ts';
-import { RawHeadResponse, responseDue } from '../../http/node-internals.ts';
+import { ownerOf, responseDue } from '../../http/node-internals.ts';
 import type { ClientConnections } from '../connections/client-connections.ts';
 import { rejectServed } from '../reject-served.ts';
 import { parserError } from './parser-errors.ts';
@@ -33,6 +33,7 @@ export class MalformedInput {
   #rejectInOrder(socket: Socket, error: TollgateError): void {
     if (!socket.writable) return;
     const due = responseDue(socket);
+    const owner = due && ownerOf(due);
     if (due?.req.complete) {
       due.once('close', () => this.#rejectInOrder(socket, error));
       return;
@@ -41,9 +42,9 @@ export class MalformedInput {
     // An error page in the middle of a body would look like a part of it.
     if (due?.headersSent) {
       cutConnection(socket);
-    } else if (due instanceof RawHeadResponse && due.owner !== undefined) {
+    } else if (due !== undefined && owner !== undefined) {
       closeAfterResponse(due);
-      due.owner.reject(error);
+      owner.reject(error);
     } else if (due !== undefined) {
       rejectServed(due, error);
     } else {
