@@ -2,12 +2,15 @@ import { useMemo } from 'react';
 import { useSearchParams } from 'wouter';
 import { ManagementFault } from '../../client/management-fault.ts';
 import { useScopes } from '../api/api-context.tsx';
-import { useLive } from '../api/live.ts';
-import { readUsageSeries } from '../api/read-usage-series.ts';
+import { faultSentence } from '../api/fault-kind.ts';
+import { type Live, useLive } from '../api/live.ts';
+import { readUsageSeries, type UsageSeries } from '../api/read-usage-series.ts';
+import { Button } from '../components/forms/button.tsx';
 import { CsvButton } from '../components/forms/csv-button.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { Panel } from '../components/layout/panel.tsx';
 import { LiveState, NoScope } from '../components/states/live-state.tsx';
+import { Notice } from '../components/states/notice.tsx';
 import { timeZone } from '../format/exact-time.ts';
 import { now } from '../format/now.ts';
 import { BucketTable } from './usage/bucket-table.tsx';
@@ -81,6 +84,9 @@ interface UsageProps {
 function Usage({ view, onChange }: UsageProps) {
   const { series, before } = useSeries(view);
   const { error } = series;
+  const isRefreshing = series.status === 'refreshing';
+  // Until both have arrived, the numbers of one are those of another range.
+  const isComparable = view.isCompared && !isRefreshing && before.status !== 'refreshing';
   const mark = (at: number | undefined) =>
     onChange(at === undefined ? { at: undefined } : momentFields(view, spanOf(view, now()), at));
   if (series.status === 'failed' && error instanceof ManagementFault && error.code === 'range_too_large')
@@ -90,13 +96,11 @@ function Usage({ view, onChange }: UsageProps) {
       <Panel title="Requests by outcome">
         <LiveState live={series} what="the usage" skeleton={<ChartSkeleton />}>
           {(shown) => (
-            <div
-              className={series.status === 'refreshing' ? styles.refreshing : undefined}
-              aria-busy={series.status === 'refreshing'}
-            >
+            <div className={isRefreshing ? styles.refreshing : undefined} aria-busy={isRefreshing}>
+              {view.isCompared && <BeforeFault before={before} />}
               <UsageChart
                 series={shown}
-                before={view.isCompared ? before.data : undefined}
+                before={isComparable ? before.data : undefined}
                 view={view}
                 onMark={mark}
               />
@@ -110,6 +114,23 @@ function Usage({ view, onChange }: UsageProps) {
         <GroupTable view={view} groupBy={view.groupBy} onChange={onChange} />
       )}
     </div>
+  );
+}
+
+/** Says that the previous period could not be read, for a comparison. */
+function BeforeFault({ before: { error, refresh } }: { readonly before: Live<UsageSeries> }) {
+  if (error === null) return null;
+  return (
+    <Notice
+      tone="limited"
+      action={
+        <Button small onClick={refresh}>
+          Try again
+        </Button>
+      }
+    >
+      The time before was not read. {faultSentence(error)}
+    </Notice>
   );
 }
 

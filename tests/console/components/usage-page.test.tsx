@@ -1,0 +1,81 @@
+/**
+ * @jest-environment ./tests/console/components/support/browser-environment.ts
+ * @jest-environment-options {"timeZone": "UTC"}
+ */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import { UsagePage } from '../../../src/console/pages/usage-page.tsx';
+import { SignedIn } from './support/stage.tsx';
+import { respondTo } from './support/stubbed-fetch.ts';
+
+const DAY_MS = 86_400_000;
+
+/** The requests of a series by its length, and of the time before it. */
+let requestsOf: (series: { readonly days: number; readonly isBefore: boolean }) => number | Promise<number>;
+let stub: ReturnType<typeof respondTo>;
+beforeEach(() => {
+  stub = respondTo(async ({ url }) => {
+    const { searchParams } = new URL(url);
+    const [from, to] = ['from', 'to'].map((name) => searchParams.get(name) ?? '') as [string, string];
+    const interval = searchParams.get('interval') ?? '';
+    if (!searchParams.has('from')) return { status: 200, body: { rateLimits: [] } };
+    const days = Math.ceil((Date.parse(to) - Date.parse(from)) / DAY_MS);
+    const requests = await requestsOf({ days, isBefore: Date.parse(to) < Date.now() - DAY_MS / 2 });
+    if (requests === AWAY) return { status: 503, body: { error: 'Postgres does not respond.' } };
+    const counts = { successful: requests, failed: 0, rateLimited: 0, shadowLimited: 0, forwarded: requests };
+    const rows = [{ start: startOf(from, interval), requests, ...counts, averageResponseTimeMs: 5 }];
+    return { status: 200, body: { from, to, interval, timeZone: 'UTC', completeUntil: to, rows } };
+  });
+});
+afterEach(async () => {
+  // The code that draws is loaded later: the file must not end before.
+  await waitFor(() => expect(document.querySelector('canvas')).not.toBeNull());
+  cleanup();
+  stub.restore();
+});
+
+const AWAY = -1;
+
+/** Of the first bucket. */
+function startOf(from: string, interval: string): string {
+  return interval === 'hour' ? `${from.slice(0, 13)}:00:00Z` : `${from.slice(0, 10)}T00:00:00Z`;
+}
+
+function open(search: string): void {
+  window.history.replaceState(null, '', `/tollgate/console/usage${search}`);
+  render(
+    <SignedIn url={window.location.origin} scopes={['usage:read']}>
+      <UsagePage />
+    </SignedIn>,
+  );
+}
+
+describe('the comparison of usage with the time before', () => {
+  it('has no number of another range while the time before is slow', async () => {
+    const slow = Promise.withResolvers<number>();
+    requestsOf = ({ days, isBefore }) => {
+      if (days === 1) return isBefore ? 50 : 100;
+      return isBefore ? slow.promise : 700;
+    };
+    open('?compare=1');
+    await screen.findAllByText('100% more than before');
+    await userEvent.selectOptions(screen.getByLabelText('Range'), 'Last 7 days');
+    await screen.findByText('700 requests in the last 7 days: 0 limited, 0 failed.');
+    expect(screen.queryAllByText(/than before|times as many|The time before had/)).toHaveLength(0);
+    slow.resolve(1400);
+    await screen.findAllByText('50% less than before');
+    screen.getByText(/The time before had 1,400 requests\./);
+  });
+
+  it('says that the time before could not be read, until it is', async () => {
+    let before = AWAY;
+    requestsOf = ({ isBefore }) => (isBefore ? before : 100);
+    open('?compare=1');
+    await screen.findByText('The time before was not read. Postgres does not respond.');
+    before = 50;
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    await screen.findAllByText('100% more than before');
+    expect(screen.queryByText(/was not read/)).toBeNull();
+  });
+});
