@@ -4,13 +4,19 @@
  */
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
 import { KeyUsagePanel } from '../../../src/console/pages/keys/detail/key-usage-panel.tsx';
 import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { respondTo } from './support/stubbed-fetch.ts';
 
 const gateway = new ScriptedGateway();
 beforeAll(() => gateway.start());
 afterAll(() => gateway.stop());
-afterEach(cleanup);
+let stub: ReturnType<typeof respondTo> | undefined;
+afterEach(() => {
+  cleanup();
+  stub?.restore();
+});
 
 /** In this time zone 4 November 2018 began at 01:00: the clocks went forward at midnight. */
 const DAYS = [
@@ -21,6 +27,34 @@ const DAYS = [
   '2018-11-06T00:00:00-02:00',
 ];
 const ONE_REQUEST = { requests: 1, successful: 1, failed: 0, rateLimited: 0, shadowLimited: 0 };
+
+const SPAN = { from: '2026-11-28T10:00:00Z', to: '2026-11-29T10:00:00Z' };
+
+it('the chart of a key names the range of its numbers while another one loads', async () => {
+  window.history.replaceState(null, '', '/tollgate/console/keys/key_1');
+  const days = Promise.withResolvers<void>();
+  stub = respondTo(async ({ url }) => {
+    const interval = new URL(url).searchParams.get('interval') ?? '';
+    if (interval === 'day') await days.promise;
+    const requests = interval === 'day' ? 300 : 10;
+    const counts = { ...ONE_REQUEST, requests, successful: requests, forwarded: requests };
+    const rows = [{ start: SPAN.from, ...counts, averageResponseTimeMs: 5 }];
+    return { status: 200, body: { ...SPAN, interval, timeZone: 'UTC', completeUntil: SPAN.to, rows } };
+  });
+  render(
+    <SignedIn url={window.location.origin} scopes={['usage:read']}>
+      <KeyUsagePanel keyId="key_1" />
+    </SignedIn>,
+  );
+  const ofTheDay = await screen.findByText('10 requests in the last 24 hours: 0 limited, 0 failed.');
+  await userEvent.selectOptions(screen.getByLabelText('Range'), 'Last 30 days');
+  await waitFor(() => expect(ofTheDay.closest('[aria-busy=true]')).not.toBeNull());
+  expect(ofTheDay.textContent).toBe('10 requests in the last 24 hours: 0 limited, 0 failed.');
+  days.resolve();
+  await screen.findByText('300 requests in the last 30 days: 0 limited, 0 failed.');
+  expect(document.querySelector('[aria-busy=true]')).toBeNull();
+  await waitFor(() => expect(document.querySelector('canvas')).not.toBeNull());
+});
 
 it('the chart of a key has the requests of all days after one without a midnight', async () => {
   window.history.replaceState(null, '', '/tollgate/console/keys/key_1?range=30d');

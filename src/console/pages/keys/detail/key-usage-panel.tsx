@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import { useSearchParams } from 'wouter';
+import type { ManagementClient } from '../../../../client/management-client.ts';
 import { useConsumerAddress } from '../../../api/consumer-address.ts';
 import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
@@ -16,6 +17,7 @@ import { timeZone } from '../../../format/exact-time.ts';
 import { now } from '../../../format/now.ts';
 import { bucketsOf } from '../../usage/buckets.ts';
 import { outcomeSentence, outcomeSeries } from '../../usage/outcome-chart.ts';
+import usageStyles from '../../usage/usage.module.css';
 import styles from './key-page.module.css';
 
 const DAY_MS = 24 * 3_600_000;
@@ -33,19 +35,19 @@ interface KeyUsagePanelProps {
   readonly isUnused?: boolean;
 }
 
+/** A series with the range that it was read for: it stays while that of another range is on its way. */
+interface Usage {
+  readonly series: UsageSeries;
+  readonly range: Range;
+}
+
 /** The requests of a key over time, by outcome. */
 export function KeyUsagePanel({ keyId, isUnused = false }: KeyUsagePanelProps) {
   const [params, setParams] = useSearchParams();
   const range = RANGES.find(({ value }) => value === params.get('range')) ?? RANGES[0];
   const live = useLive(
     ['key-usage', keyId, range.value],
-    (client, signal) =>
-      jsonSeries(
-        client.GET('/consumer-api-key/{consumerApiKeyId}/usage', {
-          params: { path: { consumerApiKeyId: keyId }, query: queryOf(range) },
-          signal,
-        }),
-      ),
+    (client, signal) => readUsage(client, { keyId, range, signal }),
     { scope: 'usage:read' },
   );
   return (
@@ -76,11 +78,11 @@ export function KeyUsagePanel({ keyId, isUnused = false }: KeyUsagePanelProps) {
       }
     >
       <LiveState live={live} what="the usage" skeleton={<Skeleton />}>
-        {(series) =>
-          isUnused && series.rows.every(({ requests }) => requests === 0) ? (
+        {(shown) =>
+          isUnused && shown.series.rows.every(({ requests }) => requests === 0) ? (
             <FirstRequest />
           ) : (
-            <SeriesChart series={series} range={range} />
+            <UsageChart shown={shown} isRefreshing={live.status === 'refreshing'} />
           )
         }
       </LiveState>
@@ -97,6 +99,22 @@ function FirstRequest() {
   );
 }
 
+interface Wanted {
+  readonly keyId: string;
+  readonly range: Range;
+  readonly signal: AbortSignal;
+}
+
+async function readUsage(client: ManagementClient, { keyId, range, signal }: Wanted) {
+  const { data: series, ...rest } = await jsonSeries(
+    client.GET('/consumer-api-key/{consumerApiKeyId}/usage', {
+      params: { path: { consumerApiKeyId: keyId }, query: queryOf(range) },
+      signal,
+    }),
+  );
+  return { ...rest, ...(series !== undefined && { data: { series, range } satisfies Usage }) };
+}
+
 /** Days are those of the browser's time zone. */
 function queryOf({ ms, interval }: Range) {
   const to = now();
@@ -104,12 +122,21 @@ function queryOf({ ms, interval }: Range) {
   return { from, interval, ...(interval === 'day' && { timeZone }) };
 }
 
-function SeriesChart({ series, range }: { readonly series: UsageSeries; readonly range: Range }) {
-  const { data, sentence } = useMemo(() => chartOf(series, range), [series, range]);
-  return <Chart data={data} sentence={sentence} />;
+interface UsageChartProps {
+  readonly shown: Usage;
+  readonly isRefreshing: boolean;
 }
 
-function chartOf(series: UsageSeries, { label, interval }: Range): { data: ChartData; sentence: string } {
+function UsageChart({ shown, isRefreshing }: UsageChartProps) {
+  const { data, sentence } = useMemo(() => chartOf(shown), [shown]);
+  return (
+    <div className={isRefreshing ? usageStyles.refreshing : undefined} aria-busy={isRefreshing}>
+      <Chart data={data} sentence={sentence} />
+    </div>
+  );
+}
+
+function chartOf({ series, range: { label, interval } }: Usage): { data: ChartData; sentence: string } {
   const { starts, outcomes } = bucketsOf(series, interval);
   return {
     sentence: outcomeSentence(sumOf(outcomes), `in the ${label.toLowerCase()}`),
