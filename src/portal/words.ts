@@ -51,6 +51,7 @@ export const WORDS = {
     docs: 'Documentation',
     support: 'Support',
     signOut: 'Sign out',
+    loseSecret: 'The new secret is on this page only. Sign out without it?',
     asOf: (time: string) => `As of ${time}`,
     refresh: 'Refresh',
     neverExpires: 'The key does not expire.',

@@ -7,6 +7,7 @@ import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import type { RunningGateway } from '../support/gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const SHOW = 'Show the secret';
@@ -53,6 +54,11 @@ async function accessibilityFaults(page: Page): Promise<unknown> {
   return page.evaluate(`axe.run().then(({ violations }) => violations.map(({ id }) => id))`);
 }
 
+/** Whether the browser would ask before it reloads or leaves the page. */
+const asksBeforeLeaving = (page: Page) =>
+  page.evaluate<boolean>("!dispatchEvent(new Event('beforeunload', { cancelable: true }))");
+const focused = (page: Page) => page.evaluate('document.activeElement.textContent');
+
 async function makeLink(name: string, note: string): Promise<{ url: string; secret: string }> {
   const { id, secret } = await fleet.admin.makeKey(name);
   const body = { ttlSeconds: 3600, note };
@@ -67,9 +73,12 @@ describe('the page of a hand-over link', () => {
     await page.getByText('<img src=x onerror=alert(1)> for you').waitFor();
     expect(await page.content()).not.toContain(secret);
     expect(await accessibilityFaults(page)).toEqual([]);
+    expect(await asksBeforeLeaving(page)).toBe(false);
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     expect(await page.locator('[data-secret]').textContent()).toBe(secret);
+    await until(() => asksBeforeLeaving(page));
+    expect(await focused(page)).toBe('The secret of “Mobile app”');
     expect(await accessibilityFaults(page)).toEqual([]);
     // The token is in the body of requests only.
     expect(requests.filter((request) => request.includes('tgh_'))).toEqual([]);

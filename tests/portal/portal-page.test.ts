@@ -75,6 +75,11 @@ const stored = (page: Page) =>
     'JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, location.href, history.state])',
   );
 
+/** Whether the browser would ask before it reloads or leaves the page. */
+const asksBeforeLeaving = (page: Page) =>
+  page.evaluate<boolean>("!dispatchEvent(new Event('beforeunload', { cancelable: true }))");
+const focused = (page: Page) => page.evaluate('document.activeElement.textContent');
+
 async function makeKey(name: string, fields: object = {}): Promise<{ id: string; secret: string }> {
   return (await fleet.admin.call('POST', '/consumer-api-key/create', { name, ...fields })).body;
 }
@@ -223,6 +228,7 @@ describe('the portal', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
     await Promise.all([looked(), page.getByRole('button', { name: 'I have kept it' }).click()]);
     await page.getByText(/^The key was given a new secret\. The previous one works until /).waitFor();
+    expect(await focused(page)).toBe('New secret');
     expect(rotated).toMatch(/^tg_/);
     expect(rotated).not.toBe(secret);
     for (const each of [secret, rotated]) {
@@ -255,6 +261,7 @@ describe('the portal', () => {
     await page.getByRole('radio', { name: 'Not at all' }).check();
     await page.getByRole('button', { name: 'Make a new secret' }).click();
     await performed.promise;
+    await until(() => asksBeforeLeaving(page));
     const [rejected] = await Promise.all([
       page.waitForResponse((response) => response.status() === 401),
       page.getByRole('button', { name: 'Refresh' }).click(),
@@ -262,12 +269,23 @@ describe('the portal', () => {
     await rejected.finished();
     release.resolve();
     await page.getByText('The previous secret does not work any more.').waitFor();
+    expect(await focused(page)).toBe('New secret');
+    expect(await asksBeforeLeaving(page)).toBe(true);
+    const [question] = await Promise.all([
+      page.waitForEvent('dialog').then(async (dialog) => {
+        await dialog.dismiss();
+        return dialog.message();
+      }),
+      page.getByRole('button', { name: 'Sign out' }).click(),
+    ]);
+    expect(question).toBe('The new secret is on this page only. Sign out without it?');
     await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { enabled: false });
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.getByText('This key is disabled. Ask whoever gave it to you.').first().waitFor();
     expect(await page.locator('[data-secret]').textContent()).toMatch(/^tg_/);
     await page.getByRole('button', { name: 'I have kept it' }).click();
     await page.getByLabel('API key', { exact: true }).waitFor();
+    await until(async () => !(await asksBeforeLeaving(page)));
   });
 
   it('says that the key may have a new secret that was lost with the response', async () => {

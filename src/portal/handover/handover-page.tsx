@@ -1,8 +1,9 @@
 import { render } from 'preact';
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { CopyButton } from '../shared/copy-button.tsx';
 import { instantInWords } from '../shared/instant-in-words.ts';
 import '../shared/page.css';
+import { useLeaveQuestion } from '../shared/use-leave-question.ts';
 import { WORDS } from '../words.ts';
 import { type OpenedLink, openLink, type RevealedLink, revealLink } from './open-link.ts';
 
@@ -17,6 +18,7 @@ type View =
 function HandoverPage({ token }: { readonly token: string }) {
   const [view, setView] = useState<View>({ kind: token === '' ? 'no_token' : 'opening' });
   const [isBusy, setBusy] = useState(false);
+  useLeaveQuestion(isBusy || view.kind === 'revealed');
   const open = useCallback(async () => {
     setView({ kind: 'opening' });
     setView(await openLink(token));
@@ -73,9 +75,14 @@ function Offer({ link: { name, note, expiresAt }, isBusy, onReveal }: OfferProps
 }
 
 function Secret({ name, secret }: { readonly name: string; readonly secret: string }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  // The button that had the focus is gone.
+  useEffect(() => heading.current?.focus(), []);
   return (
     <>
-      <h1>{words.revealed(name)}</h1>
+      <h1 ref={heading} tabIndex={-1}>
+        {words.revealed(name)}
+      </h1>
       <p class="warning">{words.keepNow}</p>
       <code class="secret" data-secret>
         {secret}

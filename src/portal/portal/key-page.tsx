@@ -17,13 +17,15 @@ interface KeyPageProps {
   readonly facts: PageFacts;
   /** The key is no longer valid. */
   readonly onEnded: (reason: string) => void;
+  /** As of `RotatePanel`. */
+  readonly onNewSecret: (isThere: boolean) => void;
 }
 
 /** A minute: windows of seconds change too quickly to be watched, and each look costs the gateway three requests. */
 const REFRESH_MS = 60_000;
 
 /** Everything that a consumer may know of their key. */
-export function KeyPage({ service, first, facts, onEnded }: KeyPageProps) {
+export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPageProps) {
   const [shown, setShown] = useState({ key: first, at: now() });
   const [fault, setFault] = useState<string>();
   const isSecretShown = useRef(false);
@@ -69,7 +71,7 @@ export function KeyPage({ service, first, facts, onEnded }: KeyPageProps) {
       <LimitsPanel limits={key.limits} at={at} />
       <UsagePanels service={service} at={at} />
       <Examples apiUrl={facts.apiUrl} />
-      <RotatePanel service={service} apiKey={key} onSecret={onSecret} />
+      <RotatePanel service={service} apiKey={key} onSecret={onSecret} onNewSecret={onNewSecret} />
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { render } from 'preact';
 import { useState } from 'preact/hooks';
 import '../shared/page.css';
+import { useLeaveQuestion } from '../shared/use-leave-question.ts';
 import { WORDS } from '../words.ts';
 import { KeyPage } from './key-page.tsx';
 import { type PageFacts, pageFacts } from './page-facts.ts';
@@ -19,6 +20,8 @@ interface Session {
 function PortalPage({ facts }: { readonly facts: PageFacts }) {
   const [session, setSession] = useState<Session>();
   const [notice, setNotice] = useState<string>();
+  const [hasNewSecret, setHasNewSecret] = useState(false);
+  useLeaveQuestion(hasNewSecret);
   const signOut = (reason?: string) => {
     setSession(undefined);
     setNotice(reason);
@@ -34,7 +37,12 @@ function PortalPage({ facts }: { readonly facts: PageFacts }) {
           {facts.docsUrl !== null && <a href={facts.docsUrl}>{words.docs}</a>}
           {facts.supportUrl !== null && <a href={facts.supportUrl}>{words.support}</a>}
           {session !== undefined && (
-            <button type="button" onClick={() => signOut()}>
+            <button
+              type="button"
+              onClick={() => {
+                if (!hasNewSecret || window.confirm(words.loseSecret)) signOut();
+              }}
+            >
               {words.signOut}
             </button>
           )}
@@ -48,7 +56,7 @@ function PortalPage({ facts }: { readonly facts: PageFacts }) {
             onSignedIn={(service, first) => setSession({ service, first })}
           />
         ) : (
-          <KeyPage {...session} facts={facts} onEnded={signOut} />
+          <KeyPage {...session} facts={facts} onEnded={signOut} onNewSecret={setHasNewSecret} />
         )}
       </main>
     </>

@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { SUGGESTED_GRACE_SECONDS } from '../../client/suggested-grace.ts';
 import { CopyButton } from '../shared/copy-button.tsx';
 import { instantInWords } from '../shared/instant-in-words.ts';
@@ -12,20 +12,32 @@ interface RotatePanelProps {
   readonly apiKey: OwnKey;
   /** A new secret is shown, or no longer. It is shown only once: until then the panel must stay. */
   readonly onSecret: (isShown: boolean) => void;
+  /** A new secret is made or shown, or no longer: it would be lost with the page. Called with false when the panel goes. */
+  readonly onNewSecret: (isThere: boolean) => void;
 }
 
 /** A new secret for the key, where it allows that. */
-export function RotatePanel({ service, apiKey, onSecret }: RotatePanelProps) {
+export function RotatePanel({ service, apiKey, onSecret, onNewSecret }: RotatePanelProps) {
   const [made, setMade] = useState<{ readonly secret: string; readonly until: string | null }>();
   const [isUnsettled, setUnsettled] = useState(false);
-  const keep = () => {
-    setMade(undefined);
-    onSecret(false);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const isThere = made !== undefined || isUnsettled;
+  useEffect(() => {
+    onNewSecret(isThere);
+    return () => onNewSecret(false);
+  }, [isThere, onNewSecret]);
+  const show = (next: typeof made) => {
+    setMade(next);
+    onSecret(next !== undefined);
+    // The button that had the focus goes.
+    heading.current?.focus();
   };
   if (!apiKey.selfService.includes('rotate') && made === undefined) return null;
   return (
     <section class="panel">
-      <h2>{words.title}</h2>
+      <h2 ref={heading} tabIndex={-1}>
+        {words.title}
+      </h2>
       {made !== undefined ? (
         <>
           <p class="warning" role="status">
@@ -36,7 +48,7 @@ export function RotatePanel({ service, apiKey, onSecret }: RotatePanelProps) {
           </code>
           <CopyButton text={made.secret} />
           <p>{made.until === null ? words.previousEnded : words.previousUntil(made.until)}</p>
-          <button type="button" onClick={keep}>
+          <button type="button" onClick={() => show(undefined)}>
             {words.done}
           </button>
         </>
@@ -47,10 +59,7 @@ export function RotatePanel({ service, apiKey, onSecret }: RotatePanelProps) {
           service={service}
           isUnsettled={isUnsettled}
           onUnsettled={setUnsettled}
-          onMade={(secret, until) => {
-            setMade({ secret, until });
-            onSecret(true);
-          }}
+          onMade={(secret, until) => show({ secret, until })}
         />
       )}
     </section>
