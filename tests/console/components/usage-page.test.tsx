@@ -68,6 +68,16 @@ describe('the comparison of usage with the time before', () => {
     screen.getByText(/The time before had 1,400 requests\./);
   });
 
+  it.each([
+    ['one month, and two before it', '2025-10-31', false],
+    ['two months, and two before them', '2025-11-30', true],
+  ])('draws months only beside as many of them: %s', async (_, to, isPaired) => {
+    requestsOf = ({ days }) => days;
+    open(`?from=2025-10-01&to=${to}&interval=month&compare=1`);
+    await screen.findByText(/The time before had \d+ requests/);
+    expect(screen.queryAllByText('All, the time before')).toHaveLength(isPaired ? 1 : 0);
+  });
+
   it('says that the time before could not be read, until it is', async () => {
     let before = AWAY;
     requestsOf = ({ isBefore }) => (isBefore ? before : 100);

@@ -3,13 +3,13 @@ import { type Outcomes, sumOf } from '../../api/outcome-counts.ts';
 import type { UsageSeries } from '../../api/read-usage-series.ts';
 import { bucketName } from '../../components/charts/bucket-name.ts';
 import { Chart } from '../../components/charts/chart.tsx';
-import type { ChartData } from '../../components/charts/chart-data.ts';
+import type { ChartData, ChartSeries } from '../../components/charts/chart-data.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { CopyButton } from '../../components/forms/copy-button.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { counted, formatNumber } from '../../format/numbers.ts';
-import { bucketIndexOf, bucketsOf } from './buckets.ts';
+import { bucketIndexOf, bucketsOf, type Interval } from './buckets.ts';
 import { outcomeSentence, outcomeSeries } from './outcome-chart.ts';
 import { OutcomeFigures } from './outcome-figures.tsx';
 import { RANGES, type UsageView } from './usage-view.ts';
@@ -33,14 +33,9 @@ export function UsageChart({ series, before, view, onMark }: UsageChartProps) {
   );
   const marked = at === undefined ? -1 : bucketIndexOf(at, starts, series);
   const data = useMemo((): ChartData => {
-    const dashed = outcomesBefore && {
-      name: 'All, the time before',
-      tone: 'before' as const,
-      values: starts.map((_, index) => outcomesBefore[index]?.requests ?? null),
-    };
     return {
       starts,
-      series: [...outcomeSeries(outcomes), ...(dashed === undefined ? [] : [dashed])],
+      series: [...outcomeSeries(outcomes), ...beforeSeries(outcomesBefore, starts, interval)],
       completeUntil: Date.parse(series.completeUntil),
       labels: interval === 'hour' ? 'time' : 'date',
       timeZone: series.timeZone,
@@ -73,6 +68,19 @@ export function UsageChart({ series, before, view, onMark }: UsageChartProps) {
       />
     </>
   );
+}
+
+/** All requests of the previous period, bucket by bucket; empty if its buckets are no counterparts. */
+function beforeSeries(
+  before: readonly Outcomes[] | undefined,
+  starts: readonly number[],
+  interval: Interval,
+): readonly ChartSeries[] {
+  if (before === undefined) return [];
+  // The 31 days before October are of two months. Hours differ only where clocks change.
+  if (interval !== 'hour' && before.length !== starts.length) return [];
+  const values = starts.map((_, index) => before[index]?.requests ?? null);
+  return [{ name: 'All, the time before', tone: 'before', values }];
 }
 
 interface MomentProps {
