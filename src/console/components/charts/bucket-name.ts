@@ -1,10 +1,19 @@
 const FORMATS = {
-  time: { weekday: 'short', hour: '2-digit', minute: '2-digit' },
+  time: { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
   date: { dateStyle: 'medium' },
 } as const;
+const HOUR_MS = 3_600_000;
 
-/** The full name of a bucket, "Mon, 14:00" or "3 Feb 2026", in a time zone; by default in the browser's. */
+/**
+ * The full name of a bucket, "Mon, 3 Feb, 14:00" or "3 Feb 2026", in a time zone; by default in the browser's. An hour that comes twice, because
+ * clocks go back, has its offset from UTC as well.
+ */
 export function bucketName(start: number, labels: 'time' | 'date', timeZone?: string): string {
-  const format = { ...FORMATS[labels], ...(timeZone !== undefined && { timeZone }) };
-  return new Intl.DateTimeFormat(undefined, format).format(start);
+  const options = { ...FORMATS[labels], ...(timeZone !== undefined && { timeZone }) };
+  const { format } = new Intl.DateTimeFormat(undefined, options);
+  const name = format(start);
+  const comesTwice =
+    labels === 'time' && (format(start - HOUR_MS) === name || format(start + HOUR_MS) === name);
+  if (!comesTwice) return name;
+  return new Intl.DateTimeFormat(undefined, { ...options, timeZoneName: 'shortOffset' }).format(start);
 }
