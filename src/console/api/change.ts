@@ -1,11 +1,11 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef } from 'react';
-import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
+import type { ManagementClient } from '../../client/management-client.ts';
 import { ManagementFault } from '../../client/management-fault.ts';
 import { toast } from '../components/states/toast.tsx';
 import { useApi } from './api-context.tsx';
 import { type FaultKind, faultKind } from './fault-kind.ts';
-import type { Call } from './live.ts';
+import { type Call, readTagged, type Tagged } from './live.ts';
 
 export interface Change<Input, Result> {
   /** Never rejects. Resolves with undefined after a failure; the reason is in `error`. */
@@ -20,18 +20,27 @@ export interface Change<Input, Result> {
 /**
  * A change through the management interface. `call` gets a client, the input and an `Idempotency-Key`, for `params.header` of POSTs. The
  * key stays the same as long as the input does, until the gateway rejects the change. During a change another `submit` is ignored. After it,
- * all shown data is read again.
+ * all shown data is read again. If the response is a record that `useLive` shows as `shownAs`, it is shown at once: until it is read again, a
+ * form would have the entity tag from before the change, and be rejected as outdated.
  */
 export function useChange<Input, Result>(
   call: (client: ManagementClient, input: Input, idempotencyKey: string) => ReturnType<Call<Result>>,
+  shownAs?: QueryKey,
 ): Change<Input, Result> {
   const { client } = useApi();
   const queries = useQueryClient();
   const idempotencyKey = useIdempotencyKey();
   const isRunning = useRef(false);
   const mutation = useMutation({
-    mutationFn: (input: Input) => bodyOf(announcingDelay(call(client, input, idempotencyKey.of(input)))),
-    onSuccess: () => void queries.invalidateQueries(),
+    mutationFn: (input: Input) => readTagged(announcingDelay(call(client, input, idempotencyKey.of(input)))),
+    onSuccess: ({ body, etag }) => {
+      if (shownAs !== undefined)
+        queries.setQueryData<Tagged<object>>(
+          shownAs,
+          (shown) => shown && { body: { ...shown.body, ...body }, etag },
+        );
+      void queries.invalidateQueries();
+    },
     onError: (error) => {
       if (isKeptRejection(error)) idempotencyKey.forget();
     },
@@ -42,7 +51,7 @@ export function useChange<Input, Result>(
       if (isRunning.current) return undefined;
       isRunning.current = true;
       try {
-        return await mutation.mutateAsync(input).catch(() => undefined);
+        return (await mutation.mutateAsync(input).catch(() => undefined))?.body;
       } finally {
         isRunning.current = false;
       }

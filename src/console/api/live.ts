@@ -55,11 +55,7 @@ export function useLive<T>(
   const isFollowed = useFollowed(options.follows, { onEvents: readAgain, onOpen: readAgain });
   const query = useQuery({
     queryKey: key,
-    queryFn: async ({ signal }) => {
-      const response = call(client, signal);
-      const body = await bodyOf(response);
-      return { body, etag: (await response).response.headers.get('etag') ?? undefined };
-    },
+    queryFn: ({ signal }) => readTagged(call(client, signal)),
     enabled: allowed && options.enabled !== false,
     refetchInterval: ({ state }) => pollAfter(state.error, pollBeside(isFollowed, options.pollMs ?? POLL_MS)),
     placeholderData: keepPreviousData,
@@ -70,6 +66,18 @@ export function useLive<T>(
     etag: query.data?.etag,
     refresh: () => void query.refetch(),
   };
+}
+
+/** What the cache holds of a response. */
+export interface Tagged<T> {
+  readonly body: NonNullable<T>;
+  readonly etag: string | undefined;
+}
+
+/** The body and the entity tag of a successful response. Throws a `ManagementFault` for any other. */
+export async function readTagged<T>(call: ReturnType<Call<T>>): Promise<Tagged<T>> {
+  const body = await bodyOf(call);
+  return { body, etag: (await call).response.headers.get('etag') ?? undefined };
 }
 
 /**

@@ -27,7 +27,7 @@ export interface ReceivedRequest {
 /** A management interface that says what a test wants, over a real socket. */
 export class ScriptedGateway {
   readonly requests: ReceivedRequest[] = [];
-  #respond: (request: ReceivedRequest) => Reply = () => ({ status: 200, body: {} });
+  #respond: (request: ReceivedRequest) => Reply | Promise<Reply> = () => ({ status: 200, body: {} });
   readonly #server: Server;
 
   constructor() {
@@ -35,7 +35,7 @@ export class ScriptedGateway {
       const { method = '', url = '', headers: sent } = req;
       const request = { method, url, headers: sent, body: await text(req).catch(() => '') };
       this.requests.push(request);
-      const { status, body, headers } = this.#respond(request);
+      const { status, body, headers } = await this.#respond(request);
       const always = { 'content-type': 'application/json', 'x-request-id': 'scripted' };
       res.writeHead(status, { ...always, ...headers }).end(JSON.stringify(body));
     });
@@ -52,7 +52,7 @@ export class ScriptedGateway {
   }
 
   /** To each request what `respond` says, from now on. */
-  respond(respond: (request: ReceivedRequest) => Reply): void {
+  respond(respond: (request: ReceivedRequest) => Reply | Promise<Reply>): void {
     this.#respond = respond;
   }
 

@@ -15,13 +15,15 @@ export interface KeyUpdate {
 export function useKeyUpdate(
   consumerApiKeyId: string,
 ): Change<KeyUpdate, components['schemas']['ConsumerKey']> {
-  return useChange((client, { body, etag, reason }: KeyUpdate) =>
-    client.PATCH('/consumer-api-key/{consumerApiKeyId}', {
-      params: {
-        path: { consumerApiKeyId },
-        header: { ...(etag !== undefined && { 'If-Match': etag }), ...reasonHeader(reason) },
-      },
-      body,
-    }),
+  return useChange(
+    (client, { body, etag, reason }: KeyUpdate) =>
+      client.PATCH('/consumer-api-key/{consumerApiKeyId}', {
+        params: {
+          path: { consumerApiKeyId },
+          header: { ...(etag !== undefined && { 'If-Match': etag }), ...reasonHeader(reason) },
+        },
+        body,
+      }),
+    ['key', consumerApiKeyId],
   );
 }

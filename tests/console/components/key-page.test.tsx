@@ -1,0 +1,59 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { cleanup, render, screen, within } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import { KeyPage } from '../../../src/console/pages/key-page.tsx';
+import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+
+const AT = '2026-01-02T03:04:05Z';
+const KEY = {
+  ...{ consumerApiKeyId: 'key_1', name: 'Shop', createdAt: AT, lastUpdated: AT, enabled: true },
+  ...{ expiresAt: null, rateLimitId: null, externalId: null, tags: [], metadata: null, overrides: {} },
+  ...{ allowedIps: null, allowedOrigins: null, selfService: [], managedBy: null, rotation: null },
+  ...{ secretHint: 'tg_…', lastUsedAt: null },
+};
+const DETAIL = { ...KEY, secret: '***', usage: { endpoints: [], usageByCustomer: [] } };
+
+const gateway = new ScriptedGateway();
+beforeAll(() => gateway.start());
+afterAll(() => gateway.stop());
+afterEach(cleanup);
+
+it('a saved key is shown, and can be saved again, before it has been read again', async () => {
+  const reading = Promise.withResolvers<void>();
+  let saved = KEY;
+  gateway.respond(async ({ method, url, body }) => {
+    if (method === 'PATCH') {
+      saved = { ...saved, ...JSON.parse(body) };
+      return { status: 200, body: saved, headers: { etag: '"2"' } };
+    }
+    if (url.includes('/limits')) return { status: 200, body: { limits: [] } };
+    if (saved !== KEY) await reading.promise;
+    return { status: 200, body: { ...DETAIL, ...saved }, headers: { etag: '"1"' } };
+  });
+  render(
+    <SignedIn url={gateway.url} scopes={['keys:read', 'keys:write']}>
+      <KeyPage params={{ consumerApiKeyId: 'key_1' }} />
+    </SignedIn>,
+  );
+  const user = userEvent.setup();
+  const save = async (field: string, text: string) => {
+    await user.click(await screen.findByRole('button', { name: 'Edit' }));
+    const dialog = within(await screen.findByRole('dialog'));
+    await user.type(dialog.getByLabelText(field, { exact: false }), text);
+    await user.click(dialog.getByRole('button', { name: 'Save' }));
+  };
+  try {
+    await save('Name', ' of Alice');
+    await screen.findByText('Shop of Alice', { selector: 'h1 *' });
+    await save('Owner', 'alice');
+    await screen.findByText('alice', { selector: 'header *' });
+    const changes = gateway.requests.filter(({ method }) => method === 'PATCH');
+    expect(changes.map(({ headers, body }) => [headers['if-match'], JSON.parse(body)])).toEqual([
+      ['"1"', { name: 'Shop of Alice' }],
+      ['"2"', { externalId: 'alice' }],
+    ]);
+  } finally {
+    reading.resolve();
+  }
+});
