@@ -20,6 +20,7 @@ export function CsvButton({ name, fetchCsv }: CsvButtonProps) {
   const { client } = useApi();
   const [isPending, setPending] = useState(false);
   const download = async () => {
+    if (isPending) return;
     setPending(true);
     try {
       await downloadCsv(fetchCsv(client), name);
@@ -29,7 +30,7 @@ export function CsvButton({ name, fetchCsv }: CsvButtonProps) {
     setPending(false);
   };
   return (
-    <Button onClick={() => void download()} disabled={isPending}>
+    <Button onClick={() => void download()} aria-disabled={isPending}>
       <Download aria-hidden="true" />
       Download CSV
     </Button>

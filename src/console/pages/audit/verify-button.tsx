@@ -20,6 +20,7 @@ export function VerifyButton() {
   const [isPending, setPending] = useState(false);
   const [verdict, setVerdict] = useState<Verdict>();
   const verify = async () => {
+    if (isPending) return;
     setPending(true);
     try {
       setVerdict(await bodyOf(client.GET('/tollgate/audit-log/verify')));
@@ -30,7 +31,7 @@ export function VerifyButton() {
   };
   return (
     <>
-      <Button onClick={() => void verify()} disabled={isPending}>
+      <Button onClick={() => void verify()} aria-disabled={isPending}>
         <ShieldCheck aria-hidden="true" />
         {isPending ? 'Checking…' : 'Verify the log'}
       </Button>
