@@ -2,9 +2,11 @@
 // In: the address of the page, what the gateway has written into it, and responses of the gateway to it.
 // Out: what a consumer sees and does; all sentences are in this file, but those of limits, which are the console's.
 
+import { formatNumber } from '../console/format/numbers.ts';
+
 /** "1 request", "12 requests" */
 function counted(count: number, singular: string): string {
-  return `${new Intl.NumberFormat().format(count)} ${singular}${count === 1 ? '' : 's'}`;
+  return `${formatNumber(count)} ${singular}${count === 1 ? '' : 's'}`;
 }
 
 /** Every sentence of the pages for consumers: the one file to translate. */
@@ -107,7 +109,7 @@ export const WORDS = {
       sentence: (allowed: number, limited: number, failed: number) =>
         allowed + limited + failed === 0
           ? 'No requests in this time.'
-          : `${counted(allowed + limited + failed, 'request')}: ${counted(limited, 'time')} limited, ${failed} failed for another reason.`,
+          : `${counted(allowed + limited + failed, 'request')}: ${counted(limited, 'time')} limited, ${formatNumber(failed)} failed for another reason.`,
       allowed: 'Successful',
       limited: 'Limited (429)',
       failed: 'Failed',
