@@ -234,6 +234,21 @@ describe('every page of the console', () => {
     expect(faults).toEqual({});
   });
 
+  it('has as many requests in all as its keys have together', async () => {
+    const client = createManagementClient({ url: stage.url, token: ROOT_TOKEN });
+    // Without those that were sent just now.
+    const [from, to] = [inDays(-2), inDays(-1)];
+    const requestsBy = async (groupBy: object) => {
+      const query = { from, to, interval: 'total', format: 'json', ...groupBy } as const;
+      const series = await bodyOf(client.GET('/api-keys/usage', { params: { query } }));
+      if (typeof series === 'string') throw new Error('the usage is a CSV file');
+      return series.rows.reduce((sum, { requests }) => sum + requests, 0);
+    };
+    const all = await requestsBy({});
+    expect(all).toBeGreaterThan(0);
+    expect(await requestsBy({ groupBy: 'key' })).toBe(all);
+  });
+
   it('shows hostile names as text', async () => {
     const made = await fetch(`${stage.url}/consumer-api-key/create`, {
       method: 'POST',

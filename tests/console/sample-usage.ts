@@ -26,7 +26,6 @@ export async function writeSampleUsage(databaseUrl: string, keys: readonly Sampl
   await client.connect();
   try {
     for (const key of keys) await writeHours(client, key);
-    await client.query(TOTALS);
     await client.query(NAMED_DAYS('usage_endpoint_days'), [ENDPOINTS]);
     await client.query(NAMED_DAYS('usage_customer_days'), [CUSTOMERS]);
   } finally {
@@ -55,14 +54,6 @@ async function writeHours(
     [id, planId, requests, limited, failed, DAYS],
   );
 }
-
-const TOTALS = `
-  INSERT INTO usage_total_hours (hour, plan_id, slot, requests, successful, forwarded, forwarded_us, rate_limited,
-    client_errors, server_errors, shadow_limited, bytes_in, bytes_out)
-  SELECT hour, plan_id, 0, sum(requests), sum(successful), sum(forwarded), sum(forwarded_us), sum(rate_limited),
-    sum(client_errors), sum(server_errors), sum(shadow_limited), sum(bytes_in), sum(bytes_out)
-  FROM usage_hours GROUP BY hour, plan_id
-  ON CONFLICT DO NOTHING`;
 
 const NAMED_DAYS = (table: 'usage_endpoint_days' | 'usage_customer_days') => `
   INSERT INTO ${table} (key_id, day, plan_id, name, requests, successful, forwarded, forwarded_us, rate_limited,
