@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
 import type { ChangeContext } from '../../src/audit/change-context.ts';
 import type { NewConsumerKey, UpdatedKey } from '../../src/keys/key-repository.ts';
 import type { SecretReplacement } from '../../src/keys/secrets/secret-repository.ts';
@@ -6,6 +7,8 @@ import type { SecretMatch, StoredSecret } from '../../src/keys/secrets/stored-se
 import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { until } from '../support/until.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 const AT_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
 const UNTIL_MS = Date.UTC(2025, 5, 2);
@@ -200,5 +203,27 @@ describe.each([
     const updated = await updateKey(store.records.keys, id, { name: 'renamed' }, at());
     expect(updated).toMatchObject({ key: { name: 'renamed', rotation: key.rotation } });
     expect(await updateKey(store.records.keys, id, { name: 'renamed' }, at())).toEqual(updated);
+  });
+});
+
+describe('an import of keys that waits for another one', () => {
+  it('does not hold up a change of their plan', async () => {
+    const store = await createPostgresRecords();
+    const { db, plans, secrets } = store.records;
+    const earlier = await db.startTransaction().execute();
+    try {
+      await sql`SELECT FROM secret_imports FOR UPDATE`.execute(earlier);
+      const key = sampleKey({ planId: 'default' });
+      const match = { lookups: [key.lookup], digestLookups: [key.digestLookup], isReserved: false };
+      const options = { onConflict: 'fail', action: 'key.import' } as const;
+      const imported = secrets.import([{ key, match }], options, sampleChange());
+      await until(async () => (await waitingForLocks(db)) === 1);
+      expect(await plans.update('default', { limit: 7 }, sampleChange())).toMatchObject({ limit: 7 });
+      await earlier.commit().execute();
+      expect(await imported).toEqual([undefined]);
+    } finally {
+      if (!earlier.isCommitted) await earlier.rollback().execute();
+      await store.remove();
+    }
   });
 });

@@ -118,11 +118,11 @@ function textOf(value: Uint8Array): string {
   return Buffer.from(value).toString('base64');
 }
 
-/** The plans of these keys that exist, locked against deletion until the transaction ends. */
+/** The plans of these keys that exist, locked against deletion, but not against changes, until the transaction ends. */
 async function lockedPlans(trx: RecordsDatabase, keys: readonly ImportedKey[]): Promise<ReadonlySet<string>> {
   const ids = [...new Set(keys.flatMap(({ key: { planId } }) => planId ?? []))];
   if (ids.length === 0) return new Set();
   const plans = trx.selectFrom('plans').select('id').where('id', 'in', ids);
-  const rows = await plans.orderBy('id').forShare().execute();
+  const rows = await plans.orderBy('id').forKeyShare().execute();
   return new Set(rows.map(({ id }) => id));
 }
