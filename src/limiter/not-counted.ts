@@ -8,3 +8,6 @@ export class NotCounted extends Error {
     this.name = new.target.name;
   }
 }
+
+/** What the store holds for one key can't be read. It works, and decides about other keys. */
+export class UnreadableCounts extends NotCounted {}

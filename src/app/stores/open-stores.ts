@@ -77,6 +77,7 @@ function countInRedis(
     platform,
   );
   const liveReplicas = () => redis.replicas.liveReplicas;
+  const throttle = new LogThrottle(clock);
   const guarded = guardRateLimiter(redis.limiter, {
     clock,
     random,
@@ -85,6 +86,14 @@ function countInRedis(
     liveReplicas,
     counters: redis.counters,
     onCircuitChange: noteCircuit(settings.limiterFailureMode, log, watch),
+    onUnreadable: (consumerApiKeyId, { message: reason }) => {
+      const decisions = throttle.note();
+      if (decisions > 0)
+        log.warn(
+          { consumerApiKeyId, decisions, reason },
+          'the entries of a key in Redis can not be read: the failure mode decides about it',
+        );
+    },
   });
   return {
     limiter: guarded.limiter,

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Random } from '../../platform/random.ts';
 import type { SettleAlone } from '../cost-settler.ts';
-import { NotCounted } from '../not-counted.ts';
+import { NotCounted, UnreadableCounts } from '../not-counted.ts';
 import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 import type { ChangeFeed } from '../record-versions.ts';
 import type { CostDifference } from '../window-counters.ts';
@@ -153,6 +153,8 @@ interface CircuitBreakerOptions {
   readonly clock: Clock;
   /** Called after each change of state, for the log. */
   readonly onStateChange?: (state: CircuitState) => void;
+  /** Called for each decision about a key whose counts can't be read, for the log. */
+  readonly onUnreadable?: (keyId: string, cause: UnreadableCounts) => void;
 }
 
 /** Consecutive failures that open the circuit. */
@@ -168,12 +170,14 @@ const LONGEST_PAUSE_MS = 5000;
 /**
  * Stops calling the inner limiter while it is unavailable, so that a slow store does not make every request wait for its timeout. While the
  * circuit is open, decisions are `unavailable` with the cause `CircuitOpen`. After a pause one request goes through as a trial: a response
- * of any kind closes the circuit, a failure doubles the pause. There is no timer: without requests there is no trial.
+ * of any kind closes the circuit, a failure doubles the pause. There is no timer: without requests there is no trial. That the counts of one
+ * key can't be read is a response.
  */
 export class CircuitBreaker implements RateLimiter {
   readonly #inner: RateLimiter;
   readonly #clock: Clock;
   readonly #onStateChange: (state: CircuitState) => void;
+  readonly #onUnreadable: (keyId: string, cause: UnreadableCounts) => void;
   #state: CircuitState = 'closed';
   /** Raised with every change of state: responses to calls from before the change are ignored. */
   #epoch = 0;
@@ -185,10 +189,14 @@ export class CircuitBreaker implements RateLimiter {
   #pausedUntil = 0;
   #openings = 0;
 
-  constructor(inner: RateLimiter, { clock, onStateChange = () => {} }: CircuitBreakerOptions) {
+  constructor(
+    inner: RateLimiter,
+    { clock, onStateChange = () => {}, onUnreadable = () => {} }: CircuitBreakerOptions,
+  ) {
     this.#inner = inner;
     this.#clock = clock;
     this.#onStateChange = onStateChange;
+    this.#onUnreadable = onUnreadable;
   }
 
   get state(): CircuitState {
@@ -207,7 +215,12 @@ export class CircuitBreaker implements RateLimiter {
     }
     const epoch = this.#epoch;
     this.#inner.decide(subject, (decision) => {
-      if (epoch === this.#epoch) this.#note(decision.kind === 'unavailable');
+      const unreadable =
+        decision.kind === 'unavailable' && decision.cause instanceof UnreadableCounts
+          ? decision.cause
+          : undefined;
+      if (unreadable !== undefined) this.#onUnreadable(subject.keyId, unreadable);
+      if (epoch === this.#epoch) this.#note(decision.kind === 'unavailable' && unreadable === undefined);
       decided(decision);
     });
   }
@@ -272,6 +285,7 @@ export interface GuardOptions {
   readonly liveReplicas: () => number;
   readonly counters: RestorableCounters;
   readonly onCircuitChange?: (state: CircuitState) => void;
+  readonly onUnreadable?: (keyId: string, cause: UnreadableCounts) => void;
 }
 
 /** A shared limiter with its guards. The parts are exposed for their metrics. */
@@ -290,11 +304,12 @@ export interface GuardedRateLimiter {
  * store; the failure mode, which decides instead; the rejection cache, so that a key over its limit does not cost a call for each request.
  */
 export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): GuardedRateLimiter {
-  const { clock, random, changes, mode, liveReplicas, counters, onCircuitChange } = options;
+  const { clock, random, changes, mode, liveReplicas, counters, onCircuitChange, onUnreadable } = options;
   const restorer = new CountRestorer({ counters, clock, random });
   const breaker = new CircuitBreaker(shared, {
     clock,
     ...(onCircuitChange !== undefined && { onStateChange: onCircuitChange }),
+    ...(onUnreadable !== undefined && { onUnreadable }),
   });
   const failureMode = new FailureModeLimiter(breaker, {
     mode,

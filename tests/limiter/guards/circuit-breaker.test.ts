@@ -4,6 +4,7 @@ import {
   CircuitOpen,
   type CircuitState,
 } from '../../../src/limiter/guards/guarded-rate-limiter.ts';
+import { UnreadableCounts } from '../../../src/limiter/not-counted.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../../../src/limiter/rate-limiter.ts';
 import { subject } from '../../support/limiter-stores.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -28,9 +29,11 @@ function setUp() {
   const clock = new ManualClock(0);
   const inner = new WaitingLimiter();
   const states: CircuitState[] = [];
+  const unreadable: unknown[] = [];
   const breaker = new CircuitBreaker(inner, {
     clock,
     onStateChange: (state) => states.push(state),
+    onUnreadable: (...args) => void unreadable.push(args),
   });
   const decisions: Decision[] = [];
   const ask = () => breaker.decide(subject('key_1'), (decision) => decisions.push(decision));
@@ -40,7 +43,7 @@ function setUp() {
       inner.respond(decision);
     }
   };
-  return { clock, inner, states, breaker, decisions, ask, roundTrip };
+  return { clock, inner, states, unreadable, breaker, decisions, ask, roundTrip };
 }
 
 describe('the circuit breaker', () => {
@@ -55,6 +58,18 @@ describe('the circuit breaker', () => {
     ask();
     expect(inner.asked).toBe(10);
     expect(decisions.at(-1)).toEqual({ kind: 'unavailable', cause: expect.any(CircuitOpen) });
+  });
+
+  it('stays closed where the counts of one key can not be read, and says of which', () => {
+    const { breaker, roundTrip, unreadable } = setUp();
+    const cause = new UnreadableCounts('WRONGTYPE');
+    roundTrip({ kind: 'unavailable', cause }, 30);
+    expect(breaker.state).toBe('closed');
+    expect(unreadable).toEqual(Array.from({ length: 30 }, () => ['key_1', cause]));
+    roundTrip(UNAVAILABLE, 4);
+    roundTrip({ kind: 'unavailable', cause });
+    roundTrip(UNAVAILABLE, 4);
+    expect(breaker.state).toBe('closed');
   });
 
   it('opens when half of many calls fail, though never in a row', () => {

@@ -1,4 +1,4 @@
-import { NotCounted } from '../../../limiter/not-counted.ts';
+import { NotCounted, UnreadableCounts } from '../../../limiter/not-counted.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { DeadlineQueue, type Due, PauseDetector } from '../../../platform/deadline-queue.ts';
 import type { LuaScript } from '../lua-script.ts';
@@ -196,8 +196,7 @@ export class DecisionCalls {
         return;
       }
     }
-    const safe = safeRedisError(error);
-    this.#end(call, isRejection(error) ? new NotCounted(safe.message) : safe);
+    this.#end(call, causeOf(safeRedisError(error)));
   }
 
   #end(call: Call, error: Error | null, nowMs = this.#clock.monotonicMs(), reply?: DecisionReply): void {
@@ -220,10 +219,13 @@ export class DecisionCalls {
 
 /** How long to wait for servers to agree. Milliseconds. */
 const DISAGREEMENT_MS = 20;
+/** An entry of the key has another type than what the script writes. Out of memory, read-only and the like concern all keys of a server. */
+const UNREADABLE = /^WRONGTYPE /;
 
-/** Whether the server rejected the call before it counted anything, or the client found no server for it. */
-function isRejection(error: Error): boolean {
-  return error.name === 'ReplyError' || isSentAround(error);
+/** `NotCounted` if the server rejected the call before it counted anything, or the client found no server for it. */
+function causeOf(error: Error): Error {
+  if (error.name !== 'ReplyError' && !isSentAround(error)) return error;
+  return UNREADABLE.test(error.message) ? new UnreadableCounts(error.message) : new NotCounted(error.message);
 }
 
 /** Whether the client gave up because each server redirected it to another one. */

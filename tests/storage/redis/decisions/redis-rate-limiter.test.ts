@@ -3,11 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { RejectionCache } from '../../../../src/limiter/guards/rejection-cache.ts';
+import { UnreadableCounts } from '../../../../src/limiter/not-counted.ts';
 import { windowEndMs } from '../../../../src/limiter/period.ts';
 import type { ChangeFeed } from '../../../../src/limiter/record-versions.ts';
 import { systemClock } from '../../../../src/platform/clock.ts';
 import type { OpenRedis } from '../../../../src/storage/redis/open-redis.ts';
-import { versionKeyName, windowKeyName } from '../../../../src/storage/redis/redis-key-names.ts';
+import {
+  customersKeyName,
+  versionKeyName,
+  windowKeyName,
+} from '../../../../src/storage/redis/redis-key-names.ts';
 import {
   decide,
   isReady,
@@ -124,6 +129,22 @@ describe('the rate limiter in Redis', () => {
     await direct.del(windowKeyName(asked.keyId, 'main:3600000'));
     await direct.rpush(windowKeyName(asked.keyId, 'main:3600000'), 'a list');
     expect(await decide(replica.limiter, asked)).toMatchObject({ kind: 'allowed', remaining: 4 });
+  });
+
+  it('says that it can not read the counts of a key where an entry has another type, and decides about others', async () => {
+    const asked = {
+      ...subject(newKeyId(), { quota: quota(5, 'hour', { per: 'customer' }) }),
+      customerId: 'one',
+    };
+    await decide(replica.limiter, asked);
+    await direct.del(customersKeyName(asked.keyId));
+    await direct.set(customersKeyName(asked.keyId), 'no sorted set');
+    const [unreadable, other] = await Promise.all([
+      decide(replica.limiter, { ...asked, customerId: 'two' }),
+      decide(replica.limiter, subject(newKeyId(), { quota: quota(5, 'hour') })),
+    ]);
+    expect(unreadable).toEqual({ kind: 'unavailable', cause: expect.any(UnreadableCounts) });
+    expect(other).toMatchObject({ kind: 'allowed', remaining: 4 });
   });
 
   it('decides exactly when the server forgot its scripts in the middle of a pipeline', async () => {
