@@ -2,7 +2,7 @@ import { type ExpressionBuilder, sql } from 'kysely';
 import type { AuditFilter, AuditPage } from '../../../audit/audit-log.ts';
 import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
 
-/** Up to so many entries of a span of time that meet a filter are sorted. If there are more, reading the span in order soon finds a page. */
+/** As many entries of a span of time that meet a filter are sorted at most. If there are more, reading the span in order soon finds a page. */
 const SORTED_AT_MOST = 2500;
 
 /** The entries of a page, newest first, in the order that `AuditPage` says. */
