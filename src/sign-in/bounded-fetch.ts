@@ -11,8 +11,8 @@ type BoundedFetchOptions = Pick<CustomFetchOptions, 'method' | 'redirect' | 'sig
 };
 
 /**
- * `fetch` for the provider, which resolves once the body is there. Rejects with `SignInFailure` for a longer one: of an endless or
- * compressed response no more is kept in memory.
+ * `fetch` for the provider, which resolves once the body is there. Rejects with `SignInFailure` for a longer one, of which no more is
+ * kept in memory, and for a status above 599, which HTTP does not have.
  */
 export async function boundedFetch(
   url: string,
@@ -20,6 +20,8 @@ export async function boundedFetch(
 ): Promise<Response> {
   const response = await fetch(url, { ...init, body });
   const { status, headers } = response;
+  // `fetch` passes on a status that `Response` does not accept.
+  if (status > 599) throw new SignInFailure('provider_unavailable', `status ${status}`);
   if (response.body === null) return response;
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -92,6 +92,14 @@ describe.each<Part>(['metadata', 'keys', 'token', 'userinfo'])('A hostile provid
     await expect(hostile(() => {}, 100)).rejects.toMatchObject(unavailable);
   });
 
+  it('is unavailable where its status is none of HTTP', async () => {
+    for (const status of [600, 999])
+      await expect(hostile(json({}, status))).rejects.toMatchObject({
+        ...unavailable,
+        detail: `status ${status}`,
+      });
+  });
+
   it('gets nowhere with a page, a redirect, or JSON that is none of its kind', async () => {
     for (const response of [page, redirect])
       await expect(hostile(response)).rejects.toMatchObject(unavailable);
@@ -205,6 +213,17 @@ describe('An access token', () => {
     // The keys are fetched beside the request.
     await until(async () => (await authenticate()) !== undefined);
   });
+
+  it.each<Part>(['metadata', 'keys'])(
+    'is not taken for a wrong one where the status of the %s is none of HTTP',
+    async (part) => {
+      const clock = new ManualClock(Date.now());
+      await respond({ [part]: json({}, 999) });
+      await expect(accessTokens(client(clock), clock).authenticate(await token())).rejects.toMatchObject({
+        code: 'provider_unavailable',
+      });
+    },
+  );
 
   it('ends at a time that can be stored, whatever it says', async () => {
     const clock = new ManualClock(Date.now());

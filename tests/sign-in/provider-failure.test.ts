@@ -27,14 +27,14 @@ describe.each([
     });
   });
 
-  it.each([408, 429, 500, 503])('says nothing about the person with status %i', async (status) => {
+  it.each([408, 429, 500, 503, 999])('says nothing about the person with status %i', async (status) => {
     await respond({ userinfo: failing(status, hasChallenge) });
     await expect(renew(withoutRefreshToken)).rejects.toMatchObject({ reason: 'provider_unavailable' });
   });
 });
 
 describe('At a renewal with a refresh token', () => {
-  it.each([408, 429, 500, 503])(
+  it.each([408, 429, 500, 503, 999])(
     'an error of the token endpoint says nothing about the person with status %i',
     async (status) => {
       await respond({ token: json({ error: 'rate_limited' }, status) });
