@@ -39,9 +39,10 @@ export function textClaim(claims: Claims, name: string): string | undefined {
   return text === '' ? undefined : text;
 }
 
-/** The e-mail address, unless the provider says that it has not verified it. */
+/** The e-mail address, unless the provider says that it has not verified it. Some providers write truth values as texts. */
 export function emailOf(claims: Claims): string | null {
-  return claims.email_verified === false ? null : (textClaim(claims, 'email') ?? null);
+  const verified = claims.email_verified ?? true;
+  return verified === true || verified === 'true' ? (textClaim(claims, 'email') ?? null) : null;
 }
 
 /**

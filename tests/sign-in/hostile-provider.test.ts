@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { SignJWT } from 'jose';
 import { pino } from 'pino';
 import { AccessTokens } from '../../src/sign-in/access-tokens.ts';
-import { claimValues } from '../../src/sign-in/claims.ts';
+import { claimValues, emailOf } from '../../src/sign-in/claims.ts';
 import type { Identity, IdentityProvider } from '../../src/sign-in/identity-provider.ts';
 import { grantOf, parseScopesMap } from '../../src/sign-in/scopes-map.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -178,6 +178,14 @@ describe('A hostile provider', () => {
     expect(claims.groups).toHaveLength(10_002);
     const map = parseScopesMap('{"nested": ["all"], "group 9999": ["keys:read"]}');
     expect(grantOf(map, claimValues(claims, 'groups') ?? [])?.scopes).toEqual(['keys:read']);
+  });
+
+  it('does not name a person by an address that it has not verified, also where it says so in a text', () => {
+    const email = 'alice@example.com';
+    for (const email_verified of [false, 'false', 0, ''])
+      expect(emailOf({ email, email_verified })).toBeNull();
+    for (const email_verified of [true, 'true', undefined, null])
+      expect(emailOf({ email, email_verified })).toBe(email);
   });
 
   it('gives no claims of another person at the userinfo endpoint', async () => {
