@@ -39,6 +39,16 @@ export function textClaim(claims: Claims, name: string): string | undefined {
   return text === '' ? undefined : text;
 }
 
+/** The claims of an ID token and of the userinfo endpoint. What the signed token says comes first. */
+export function mergedClaims(token: Claims, userInfo: Claims | undefined): Claims {
+  if (userInfo === undefined) return token;
+  const [naming, other] = token.email === undefined ? [userInfo, token] : [token, userInfo];
+  // Whether an address is verified is said of that address: it says nothing about another one.
+  const isOfAnother = other.email !== undefined && other.email !== naming.email;
+  const verified = naming.email_verified ?? (isOfAnother ? undefined : other.email_verified);
+  return { ...userInfo, ...token, email_verified: verified };
+}
+
 /** The e-mail address, unless the provider says that it has not verified it. Some providers write truth values as texts. */
 export function emailOf(claims: Claims): string | null {
   const verified = claims.email_verified ?? true;

@@ -3,7 +3,7 @@ import * as client from 'openid-client';
 import type { Clock } from '../platform/clock.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import type { Claims } from './claims.ts';
-import { claimValues } from './claims.ts';
+import { claimValues, mergedClaims } from './claims.ts';
 import { ClientAuthentication } from './client-authentication.ts';
 import { isWithoutDeviceGrant, providerFailure, userInfoFailure } from './provider-failure.ts';
 import type { ProviderTokens } from './sealed-session.ts';
@@ -217,8 +217,7 @@ export class IdentityProvider {
       claimValues(claims, this.#options.claim) === undefined || claims.name === undefined
         ? await this.#userInfo(config, accessToken, subject)
         : undefined;
-    // What the signed token says comes first.
-    return { subject, claims: { ...more, ...claims }, tokens: { refreshToken, accessToken } };
+    return { subject, claims: mergedClaims(claims, more), tokens: { refreshToken, accessToken } };
   }
 
   /** `openid-client` has checked the other claims. The token came from the provider: its unknown key may be a new one. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { SignJWT } from 'jose';
 import { pino } from 'pino';
 import { AccessTokens } from '../../src/sign-in/access-tokens.ts';
-import { claimValues, emailOf } from '../../src/sign-in/claims.ts';
+import { claimValues, emailOf, isTrusted } from '../../src/sign-in/claims.ts';
 import type { Identity, IdentityProvider } from '../../src/sign-in/identity-provider.ts';
 import { grantOf, parseScopesMap } from '../../src/sign-in/scopes-map.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -187,6 +187,25 @@ describe('A hostile provider', () => {
     for (const email_verified of [true, 'true', undefined, null])
       expect(emailOf({ email, email_verified })).toBe(email);
   });
+
+  it.each<[object, object, boolean]>([
+    [{ email_verified: true }, { email: 'b@x', email_verified: false }, false],
+    [{ email: 'b@x' }, { email: 'a@x', email_verified: true }, false],
+    [{ email: 'a@x', email_verified: false }, { email: 'a@x', email_verified: true }, false],
+    [{ email_verified: true }, { email: 'a@x' }, true],
+    [{ email: 'a@x' }, { email: 'a@x', email_verified: true }, true],
+    [{ email: 'a@x' }, { email_verified: true }, true],
+    [{ email: 'a@x', email_verified: true }, { email: 'b@x', email_verified: false }, true],
+  ])(
+    'verifies an address only where it says so of that address: %j, userinfo %j',
+    async (claims, more, trusted) => {
+      await respond({
+        token: json(tokens(await jwt({ name: undefined, ...claims }))),
+        userinfo: json({ sub: 'alice', ...more }),
+      });
+      expect(isTrusted((await signIn()).claims, 'email')).toBe(trusted);
+    },
+  );
 
   it('gives no claims of another person at the userinfo endpoint', async () => {
     await respond({
