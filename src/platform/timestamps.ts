@@ -1,8 +1,13 @@
 const SECOND_MS = 1000;
+/** The end of the year 9999: later instants have no form that every reader of RFC 3339 knows. */
+export const LAST_INSTANT_MS = Date.UTC(10_000, 0) - 1;
 
-/** `YYYY-MM-DDThh:mm:ssZ`: the whole second that the instant (milliseconds since 1970) lies in. */
+/**
+ * `YYYY-MM-DDThh:mm:ssZ`: the whole second that the instant (milliseconds since 1970) lies in. Of a later instant than
+ * `LAST_INSTANT_MS`, which a store may have, it is that one.
+ */
 export function isoSeconds(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, -'.000Z'.length)}Z`;
+  return `${new Date(Math.min(ms, LAST_INSTANT_MS)).toISOString().slice(0, -'.000Z'.length)}Z`;
 }
 
 /**

@@ -3,6 +3,7 @@ import { TollgateError } from '../errors.ts';
 import type { Principal } from '../permissions/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
+import { LAST_INSTANT_MS } from '../platform/timestamps.ts';
 import { claimValues, emailOf, isTrusted, textClaim } from './claims.ts';
 import { CLOCK_TOLERANCE_S, type IdentityProvider, SIGNATURE_ALGORITHMS } from './identity-provider.ts';
 import { providerFailure } from './provider-failure.ts';
@@ -16,9 +17,6 @@ interface AccessTokensOptions {
   readonly clock: Clock;
   readonly log: Logger;
 }
-
-/** The end of the year 9999: later instants have no form that every reader of RFC 3339 knows. */
-const LAST_INSTANT_MS = Date.UTC(10_000, 0) - 1;
 
 /** Access tokens of programs: JWTs of the identity provider (RFC 9068). They are verified with its cached keys alone. */
 export class AccessTokens {

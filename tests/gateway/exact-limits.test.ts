@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { burst, statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { until } from '../support/until.ts';
@@ -14,6 +15,12 @@ afterAll(() => fleet?.stop());
 
 async function remaining(keyId: string): Promise<number> {
   return (await fleet.admin.detail(keyId)).usage.rateLimits.remaining;
+}
+
+async function onRedis(use: (redis: Redis) => Promise<unknown>): Promise<void> {
+  const redis = new Redis(fleet.redisUrl);
+  await use(redis);
+  redis.disconnect();
 }
 
 describe('three replicas', () => {
@@ -81,6 +88,25 @@ describe('three replicas', () => {
     await fleet.admin.call('PATCH', '/rate-limit/raised', { limit: 8 });
     expect(await remaining(id)).toBe(3);
     expect(await burst(urls, { secret, requests: 9, inFlight: 9 })).toEqual({ 200: 3, 429: 6 });
+  });
+
+  it('show a window whose end in Redis is beyond all instants, and reject with one that can be', async () => {
+    await fleet.admin.makePlan('endless', 2, 'hour');
+    const { id, secret } = await fleet.admin.makeKey('endless', 'endless');
+    expect(await burst(urls, { secret, requests: 2, inFlight: 1 })).toEqual({ 200: 2 });
+    await onRedis(async (redis) => {
+      const [window] = await redis.keys(`tg:{${id}}:window:*`);
+      await redis.pexpireat(window ?? '', 9_000_000_000_000_000);
+    });
+    const resetTime = async () => (await fleet.admin.detail(id)).usage.rateLimits.resetTime;
+    expect(await resetTime()).toBe('9999-12-31T23:59:59Z');
+    const latestMs = Date.now() + 3_700_000;
+    const rejected = await fetch(String(urls[0]), { headers: { authorization: `Bearer ${secret}` } });
+    expect(rejected.status).toBe(429);
+    const body = (await rejected.json()) as { readonly resetTime: string };
+    expect(Date.parse(body.resetTime)).toBeLessThan(latestMs);
+    expect(Date.parse(body.resetTime) / 1000).toBe(Number(rejected.headers.get('x-ratelimit-reset')));
+    expect(await resetTime()).toBe(body.resetTime);
   });
 
   it('keep count and reset when a key is bound to a plan of the same period', async () => {

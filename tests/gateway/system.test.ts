@@ -220,6 +220,13 @@ describe('GET /tollgate/system', () => {
     expect((await systemOf(gateway)).replicas[1]).toMatchObject({ ...nothing, degraded: null });
   });
 
+  it('shows no replica whose heartbeat is at no instant, and soon counts none', async () => {
+    const client = ends(new Redis(redis.url), async (one) => one.disconnect());
+    await client.zadd('tg:replicas', 9e15, 'far', '+inf', 'never');
+    expect((await systemOf(gateway)).replicas.map(({ current }) => current)).toEqual([true]);
+    await untilSystem(gateway, ({ liveReplicas }) => liveReplicas === 1);
+  });
+
   it('shows a process that keeps everything itself as the only replica', async () => {
     const directory = ends(await mkdtemp(join(tmpdir(), 'tollgate-system-')), (path) =>
       rm(path, { recursive: true, force: true }),

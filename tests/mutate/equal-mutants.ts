@@ -58,8 +58,8 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
   },
   {
     file: DECIDE,
-    before: 'if resetAtMs >= 0 then return resetAtMs end',
-    after: 'if resetAtMs > 0 then return resetAtMs end',
+    before: 'if resetAtMs >= 0 and resetAtMs <= nowMs + LONGEST_WINDOW_MS then return resetAtMs end',
+    after: 'if resetAtMs > 0 and resetAtMs <= nowMs + LONGEST_WINDOW_MS then return resetAtMs end',
     because: NEVER_ZERO,
   },
   {

@@ -4,6 +4,7 @@ import {
   isoSeconds,
   isoSecondsUp,
   isoUtcFault,
+  LAST_INSTANT_MS,
   parseIsoUtc,
   sqlSeconds,
 } from '../../src/platform/timestamps.ts';
@@ -19,6 +20,13 @@ describe('timestamps', () => {
   it('rounds up to the next whole second, and leaves a whole second alone', () => {
     expect(isoSecondsUp(INSTANT_MS)).toBe('2026-02-03T04:05:06Z');
     expect(isoSecondsUp(INSTANT_MS + 1)).toBe('2026-02-03T04:05:07Z');
+  });
+
+  it('shows an instant after the year 9999 as the last one of that year', () => {
+    for (const ms of [LAST_INSTANT_MS, LAST_INSTANT_MS + 1, 9e15, Number.POSITIVE_INFINITY]) {
+      expect(isoSeconds(ms)).toBe('9999-12-31T23:59:59Z');
+      expect(isoSecondsUp(ms)).toBe('9999-12-31T23:59:59Z');
+    }
   });
 
   it('never shows a reset before it happens, nor a second or more after', () => {

@@ -9,6 +9,7 @@ import {
   type Decided,
   type Held,
   KEPT_MS,
+  LATEST_END_MS,
   modelOf,
   NOW_MS,
   PERIODS,
@@ -19,7 +20,7 @@ import {
 } from './support/decision-model.ts';
 
 const RUNS = 400;
-const FAR_MS = NOW_MS + 90_000_000_000;
+const FAR_MS = NOW_MS + 9_000_000_000;
 const MOST_CUSTOMERS = 10_000;
 
 let redis: Redis;
@@ -236,6 +237,11 @@ describe('a call for decisions', () => {
     ['a moment before its deadline', { untilMs: NOW_MS + 1 }],
     ['the end of its window', { windows: [{ text: '2', endsAtMs: NOW_MS }] }],
     ['a moment before the end of its window', { windows: [{ text: '2', endsAtMs: NOW_MS + 1 }] }],
+    ['the latest end of a full window', { windows: [{ text: '3', endsAtMs: LATEST_END_MS }] }],
+    [
+      'a later end of a full window than there can be',
+      { windows: [{ text: '3', endsAtMs: LATEST_END_MS + 1 }] },
+    ],
     ...[999, 1000, 1001, 1100, 1101, 3_600_000].map((ms): [string, Partial<ScriptDecision>] => [
       `rejections that are noted for ${ms} ms`,
       {

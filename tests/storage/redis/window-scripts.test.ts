@@ -354,15 +354,18 @@ describe('the thresholds that a window has passed', () => {
 });
 
 describe('the live replicas', () => {
-  it('have a heartbeat that is not older than the bound', async () => {
+  it('have a heartbeat that is neither older than the bound nor further ahead', async () => {
     const [bound, key] = [600_000, names.index];
     await redis.zadd(key, NOW_MS - bound - 1, 'gone', NOW_MS - bound, 'live');
-    expect(await countReplicas(NOW_MS, [key], ['this', bound])).toBe(2);
+    await redis.zadd(key, NOW_MS + bound, 'ahead', NOW_MS + bound + 1, 'forged', '+inf', 'never');
+    expect(await countReplicas(NOW_MS, [key], ['this', bound])).toBe(3);
     expect(await redis.zrange(key, '0', '-1', 'WITHSCORES')).toEqual([
       'live',
       String(NOW_MS - bound),
       'this',
       String(NOW_MS),
+      'ahead',
+      String(NOW_MS + bound),
     ]);
     expect(await redis.pttl(key)).toBeGreaterThan(0);
   });

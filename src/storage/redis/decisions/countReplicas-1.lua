@@ -12,5 +12,7 @@ local time = redis.call('TIME')
 local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 redis.call('ZADD', KEYS[1], string.format('%.0f', nowMs), ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', nowMs - tonumber(ARGV[2])))
+-- A heartbeat that far ahead is from before the server's clock went back, or from no replica.
+redis.call('ZREMRANGEBYSCORE', KEYS[1], string.format('(%.0f', nowMs + tonumber(ARGV[2])), '+inf')
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return redis.call('ZCARD', KEYS[1])

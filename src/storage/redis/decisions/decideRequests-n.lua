@@ -45,6 +45,8 @@ local function makeDecide()
   local STALE, ALLOWED, LIMITED, UNLIMITED, TOO_LATE = '0', '1', '2', '3', '4'
   local MAX_CUSTOMER_WINDOWS = 10000
   local DAY_MS = 86400000
+  -- The longest period of limiter/period.ts.
+  local LONGEST_WINDOW_MS = 366 * DAY_MS
   local TOMBSTONE = '-'
   -- How long RejectionCache repeats a rejection.
   local REJECTION_CACHED_MS = 1000
@@ -113,10 +115,10 @@ local function makeDecide()
     return tonumber(cost)
   end
 
-  -- When a window with a count ends. A missing expiry is set again: without one the count would never be cleared.
+  -- When a window with a count ends. An expiry that is missing, or that no window can have, is set again: the count would never be cleared.
   local function endOf(windowKey, token)
     local resetAtMs = call('PEXPIRETIME', windowKey)
-    if resetAtMs >= 0 then return resetAtMs end
+    if resetAtMs >= 0 and resetAtMs <= nowMs + LONGEST_WINDOW_MS then return resetAtMs end
     resetAtMs = windowEndMs(nowMs, token)
     call('PEXPIREAT', windowKey, decimal(resetAtMs))
     return resetAtMs

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../platform/clock.ts';
 import { type Outage, OutageHistory } from '../../../platform/outage-history.ts';
+import { LAST_INSTANT_MS } from '../../../platform/timestamps.ts';
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
 import { redisUnavailable } from '../redis-failure.ts';
@@ -79,7 +80,8 @@ export class ReplicaRegistry {
         lastSeenAtMs: Number(seen[2 * index + 1]),
         description: parsed(texts[index] ?? null),
       }));
-      return { replicas, total };
+      // Other scores are from no replica, and may be infinite; the next heartbeat removes them.
+      return { replicas: replicas.filter(({ lastSeenAtMs }) => isInstant(lastSeenAtMs)), total };
     } catch (error) {
       throw redisUnavailable(error);
     }
@@ -135,6 +137,10 @@ export class ReplicaRegistry {
     this.#before = { count: this.liveReplicas, until: this.#clock.monotonicMs() + SILENT_FOR_MS };
     void this.beat();
   };
+}
+
+function isInstant(ms: number): boolean {
+  return ms >= 0 && ms <= LAST_INSTANT_MS;
 }
 
 function parsed(text: string | null): unknown {

@@ -2,6 +2,8 @@ import { parsePeriod, windowEndMs } from '../../../../src/limiter/period.ts';
 
 export const NOW_MS = Date.UTC(2100, 0, 31, 10, 20, 30, 456);
 export const VERSION = '3.5';
+/** The latest end that a window can have. */
+export const LATEST_END_MS = NOW_MS + 366 * 86_400_000;
 export const KEPT_MS = 5_000_000;
 /** Of each token that the tests use, a period as people write it. */
 export const PERIODS = {
@@ -93,11 +95,12 @@ function endOf(token: Token): number {
   return windowEndMs(NOW_MS, period);
 }
 
-/** Undefined for a window that has no count or has ended. One without an end gets it again. */
+/** Undefined for a window that has no count or has ended. One without an end that can be gets it again. */
 function openWindow(window: Held | undefined, token: Token) {
   const count = Number(window?.text);
   if (window === undefined || Number.isNaN(count)) return undefined;
-  const endsAtMs = window.endsAtMs ?? endOf(token);
+  const { endsAtMs: heldEndMs } = window;
+  const endsAtMs = heldEndMs === undefined || heldEndMs > LATEST_END_MS ? endOf(token) : heldEndMs;
   return endsAtMs <= NOW_MS ? undefined : { count, endsAtMs, held: { ...window, endsAtMs } };
 }
 
