@@ -109,6 +109,13 @@ describe('three replicas', () => {
     expect(await resetTime()).toBe(body.resetTime);
   });
 
+  it('give a tombstone an expiry that has none and stands for a key which is there', async () => {
+    const { id, secret } = await fleet.admin.makeKey('buried');
+    await onRedis((redis) => redis.set(`tg:{${id}}:version`, '-'));
+    expect(await statusOf(String(urls[0]), secret)).toBe(503);
+    await onRedis(async (redis) => expect(await redis.pttl(`tg:{${id}}:version`)).toBeGreaterThan(0));
+  });
+
   it('keep count and reset when a key is bound to a plan of the same period', async () => {
     await fleet.admin.makePlan('hourly-5', 5, 'hour');
     await fleet.admin.makePlan('hourly-7', 7, '60 minutes');

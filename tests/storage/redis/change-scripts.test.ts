@@ -29,9 +29,11 @@ async function change(
   script: string,
   known: string | undefined,
   args: readonly (string | number)[],
+  hasExpiry = true,
 ): Promise<State> {
   const key = `tg:{${randomUUID()}}:version`;
   if (known !== undefined) await redis.set(key, known, 'PX', BEFORE_MS);
+  if (!hasExpiry) await redis.persist(key);
   const reply = await clockedScript(() => redis, script)(NOW_MS, [key], args);
   const [value, lastsMs] = [await redis.get(key), await redis.pttl(key)];
   await redis.del(key);
@@ -117,6 +119,16 @@ describe('a change that is published again', () => {
     ['-', '-', { reply: 0, value: '-', ...AS_BEFORE }],
   ])('finds %s, is %s, and never replaces what is newer', async (known, version, state) => {
     expect(await change('changes/publishNewer-1', known, [version, KEPT_MS])).toEqual(state);
+  });
+});
+
+describe('a tombstone without an expiry', () => {
+  it.each<readonly [string, readonly (string | number)[]]>([
+    ['publishVersion-n', [KEPT_MS, MARKED_MS, '3.2']],
+    ['publishNewer-1', ['3.2', KEPT_MS]],
+    ['publishNewer-1', ['-', KEPT_MS]],
+  ])('gets one from %s %j, and stays until then', async (script, args) => {
+    expect(await change(`changes/${script}`, '-', args, false)).toEqual({ reply: 0, value: '-', ...KEPT });
   });
 });
 

@@ -136,30 +136,33 @@ function repliesOf(reply: string, decisions: readonly ScriptDecision[]): readonl
 
 const instants = fc.constantFrom(NOW_MS - 1, NOW_MS, NOW_MS + 1, FAR_MS);
 const versions = fc.option(
-  fc.record({
-    text: fc.oneof(
-      { weight: 3, arbitrary: fc.constant(VERSION) },
-      fc
-        .constantFrom(NOW_MS - 5, NOW_MS + 999, NOW_MS + 1000, NOW_MS + 1100, NOW_MS + 1101, FAR_MS)
-        .map((at) => `${VERSION} ${at}`),
-      fc.constantFrom(
-        '3.4',
-        '3.6',
-        '2.9',
-        '4.1',
-        '10.1',
-        '3.10',
-        '*',
-        '**',
-        '-',
-        '- 5',
-        '*',
-        'x',
-        `3.4 ${FAR_MS}`,
+  fc.record(
+    {
+      text: fc.oneof(
+        { weight: 3, arbitrary: fc.constant(VERSION) },
+        fc
+          .constantFrom(NOW_MS - 5, NOW_MS + 999, NOW_MS + 1000, NOW_MS + 1100, NOW_MS + 1101, FAR_MS)
+          .map((at) => `${VERSION} ${at}`),
+        fc.constantFrom(
+          '3.4',
+          '3.6',
+          '2.9',
+          '4.1',
+          '10.1',
+          '3.10',
+          '*',
+          '**',
+          '-',
+          '- 5',
+          '*',
+          'x',
+          `3.4 ${FAR_MS}`,
+        ),
       ),
-    ),
-    endsAtMs: fc.constant(FAR_MS),
-  }),
+      endsAtMs: fc.constant(FAR_MS),
+    },
+    { requiredKeys: ['text'] },
+  ),
   { nil: undefined, freq: 6 },
 );
 const counts = fc.oneof(
@@ -237,6 +240,7 @@ describe('a call for decisions', () => {
     ['a moment before its deadline', { untilMs: NOW_MS + 1 }],
     ['the end of its window', { windows: [{ text: '2', endsAtMs: NOW_MS }] }],
     ['a moment before the end of its window', { windows: [{ text: '2', endsAtMs: NOW_MS + 1 }] }],
+    ['a tombstone without an expiry', { isFresh: true, version: { text: '-' } }],
     ['the latest end of a full window', { windows: [{ text: '3', endsAtMs: LATEST_END_MS }] }],
     [
       'a later end of a full window than there can be',

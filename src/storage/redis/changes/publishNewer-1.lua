@@ -11,7 +11,11 @@
   Reply: 1 when it was written, else 0
 ]]
 local known, rejections = string.match(redis.call('GET', KEYS[1]) or '', '^(%S*)( ?%d*)$')
-if known == '-' then return 0 end
+if known == '-' then
+  -- A tombstone that lost its expiry would keep the key away for good.
+  redis.call('PEXPIRE', KEYS[1], ARGV[2], 'NX')
+  return 0
+end
 if ARGV[1] ~= '-' then
   if known == '*' or known == '**' then return 0 end
   local key, plan = string.match(ARGV[1], '^(%d+)%.(%d+)$')

@@ -16,7 +16,10 @@ for number, key in ipairs(KEYS) do
   local version = ARGV[number + 2]
   local known, rejections = string.match(redis.call('GET', key) or '', '^(%S*)( ?%d*)$')
   rejections = rejections or ''
-  if known ~= '-' then
+  if known == '-' then
+    -- A tombstone that lost its expiry would keep the key away for good.
+    redis.call('PEXPIRE', key, ARGV[1], 'NX')
+  else
     if known == '' or known == '*' then
       redis.call('SET', key, version .. rejections, 'PX', ARGV[1])
     elseif known ~= version then

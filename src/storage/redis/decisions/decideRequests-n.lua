@@ -137,7 +137,11 @@ local function makeDecide()
     if shared == version then return true end
     local known = shared and match(shared, '^%S+')
     -- The key is deleted, even if the copy was read for this request: nothing may open a window for it again.
-    if known == TOMBSTONE then return false end
+    if known == TOMBSTONE then
+      -- One that lost its expiry would keep the key away for good.
+      if isFresh then call('PEXPIRE', versionKey, keptMs, 'NX') end
+      return false
+    end
     if known == version then return true end
     -- A fresh copy was read from the record store after the request arrived: it decides in any case. It is installed only
     -- if there is no version, or an older one, so that it can't undo a mark or a newer version.

@@ -52,7 +52,11 @@ export function modelOf(decision: ScriptDecision): Decided {
   const { untilMs, isFresh, version, windows, limits, cost } = decision;
   if (NOW_MS >= untilMs) return { reply: '4', version, windows };
   const known = version?.text.split(' ')[0];
-  if (known === '-' || (known !== VERSION && !isFresh)) return { reply: '0', version, windows };
+  if (known === '-') {
+    const kept = version && isFresh ? { endsAtMs: KEPT_MS, ...version } : version;
+    return { reply: '0', version: kept, windows };
+  }
+  if (known !== VERSION && !isFresh) return { reply: '0', version, windows };
   const isInstalled = isFresh && (known === undefined || isOlder(known));
   const current = isInstalled ? { text: VERSION, endsAtMs: KEPT_MS } : version;
   if (decision.form === 'none') return { reply: '3', version: current, windows };
