@@ -2,7 +2,19 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import { TollgateError } from '../errors.ts';
 import type { FieldSchema } from '../http/body-schema.ts';
 
-/** Reads query parameters. All methods but `invalid` throw `invalid_parameter`, with the parameter's description as the rule. */
+/** A parameter that breaks a rule: the end of a sentence about it. */
+export class InvalidParameter extends TollgateError {
+  readonly parameter: string;
+  readonly rule: string;
+
+  constructor(parameter: string, rule: string) {
+    super('invalid_parameter', `The query parameter "${parameter}" ${rule}.`);
+    this.parameter = parameter;
+    this.rule = rule;
+  }
+}
+
+/** Reads query parameters. All methods but `invalid` throw `InvalidParameter`, with the parameter's description as the rule. */
 export interface QueryParameters<Name extends string> {
   /** Undefined if the parameter is missing. A repeated parameter breaks the rule. */
   readText(query: ParsedUrlQuery, name: Name): string | undefined;
@@ -13,15 +25,14 @@ export interface QueryParameters<Name extends string> {
     words: readonly Word[],
   ): Word | undefined;
   /** The error for a parameter that breaks its rule, or the given rule. */
-  invalid(name: Name, rule?: string): TollgateError;
+  invalid(name: Name, rule?: string): InvalidParameter;
 }
 
 /** The reader of the parameters that a query may have. */
 export function queryParameters<Name extends string>(
   rules: Readonly<Record<Name, FieldSchema>>,
 ): QueryParameters<Name> {
-  const invalid = (name: Name, rule: string = rules[name].description) =>
-    new TollgateError('invalid_parameter', `The query parameter "${name}" ${rule}.`);
+  const invalid = (name: Name, rule: string = rules[name].description) => new InvalidParameter(name, rule);
 
   const readText = (query: ParsedUrlQuery, name: Name) => {
     const value = query[name];

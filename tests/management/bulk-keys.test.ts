@@ -138,9 +138,9 @@ describe('Changes of many keys', () => {
     [{ action: 'enable', filter: {}, ids: [UNKNOWN] }, 'filter'],
     [{ action: 'enable', filter: {} }, 'expectCount'],
     [{ action: 'delete', filter: { tag: [] } }, 'filter.tag'],
-    [{ action: 'enable', filter: { q: '\u0000' } }, 'filter'],
-    [{ action: 'enable', filter: { status: 'gone' } }, 'filter'],
-    [{ action: 'enable', filter: { unusedSince: 'yesterday' } }, 'filter'],
+    [{ action: 'enable', filter: { q: '\u0000' } }, 'filter.q'],
+    [{ action: 'enable', filter: { status: 'gone' } }, 'filter.status'],
+    [{ action: 'enable', filter: { unusedSince: 'yesterday' } }, 'filter.unusedSince'],
     [{ action: 'enable', filter: { nmae: 'x' } }, 'filter.nmae'],
     [{ action: 'enable', ids: ['key_1'] }, 'ids[0]'],
     [{ action: 'enable', ids: [UNKNOWN], tags: ['x'] }, 'tags'],
@@ -152,6 +152,13 @@ describe('Changes of many keys', () => {
   ])('rejects %j', async (body, field) => {
     const { body: rejection } = await send(body).expect(400);
     expect(rejection.errors.map((fault: { field: string }) => fault.field)).toEqual([field]);
+  });
+
+  it('says of a field of the filter what it must be, and not of a query parameter', async () => {
+    const { body } = await send({ action: 'enable', filter: { createdAfter: 'x' } }).expect(400);
+    expect(body.errors).toEqual([
+      { field: 'filter.createdAfter', message: expect.stringMatching(/^must be an instant/) },
+    ]);
   });
 
   it('rejects a plan that does not exist', async () => {

@@ -1,5 +1,5 @@
 import type { ParsedUrlQuery } from 'node:querystring';
-import { InvalidBody, MissingScope, TollgateError } from '../../errors.ts';
+import { InvalidBody, MissingScope } from '../../errors.ts';
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { type BulkChange, type ChosenKeys, MAX_FILTERED, MAX_IDS } from '../../jobs/bulk-jobs.ts';
 import { JOB_ACTIONS, type JobAction, scopeOfAction } from '../../jobs/job.ts';
@@ -10,6 +10,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { JOB, presentJob } from '../jobs/shown-job.ts';
 import { LIMIT_ID } from '../plans/plan-schema.ts';
+import { InvalidParameter } from '../query-parameters.ts';
 import { COUNT, named, objectOf } from '../response-schemas.ts';
 import { KEY_FIELDS, readFields, TAG_EDITS } from './key-fields.ts';
 import { KEY_LIST_QUERY, readKeyFilter } from './key-list-query.ts';
@@ -175,8 +176,7 @@ function readFilter(filter: ParsedUrlQuery): KeyFilter {
   try {
     return readKeyFilter(filter);
   } catch (error) {
-    if (error instanceof TollgateError && error.code === 'invalid_parameter')
-      throw fault('filter', error.message);
+    if (error instanceof InvalidParameter) throw fault(`filter.${error.parameter}`, error.rule);
     throw error;
   }
 }

@@ -154,7 +154,7 @@ function readPageWith(
   throw invalid('limit', `must be at most ${LONGEST_PAGE_WITH_MORE} with "include"`);
 }
 
-/** Reads the parameters that filter keys. Throws `invalid_parameter`. */
+/** Reads the parameters that filter keys. Throws `InvalidParameter`. */
 export function readKeyFilter(query: ParsedUrlQuery): KeyFilter {
   const text = readText(query, 'q');
   if (text !== undefined && !isSearchText(text)) throw invalid('q');
