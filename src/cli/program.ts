@@ -137,7 +137,8 @@ export async function createProgram(terminal: Terminal, name: string | undefined
       writeOut: (text) => void terminal.stdout.write(text),
       writeErr: (text) => void terminal.stderr.write(text),
       // Not with the value of an unknown option, which may be a token.
-      outputError: (text, write) => write(text.replace(/(unknown option '[^=']+)=.*'/s, "$1'")),
+      outputError: (text, write) =>
+        write(text.replace(/(unknown option '(?:--[^=']+|-[^-']))(?:[^'].*)?'/s, "$1'")),
       getOutHelpWidth: () => terminal.stdout.columns ?? 100,
       getErrHelpWidth: () => terminal.stderr.columns ?? 100,
     })

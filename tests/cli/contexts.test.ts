@@ -74,7 +74,7 @@ describe('tollgate login', () => {
     }
   });
 
-  it.each([[['a-secret']], [['--token=a-secret']]])(
+  it.each([[['a-secret']], [['--token=a-secret']], [['-ta-secret']]])(
     'repeats no token that is an argument: %j',
     async (words) => {
       const { code, stdout, stderr } = await tollgate(['login', url, ...words], ROOT_TOKEN);

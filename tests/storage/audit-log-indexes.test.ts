@@ -49,6 +49,18 @@ it.each([
   expect((await entriesRead()) - before).toBeLessThanOrEqual(3);
 });
 
+it('a page of what one actor did in an old span of time reads nothing that is newer', async () => {
+  const before = await statisticsOf('audit_log_pkey');
+  const other = await store.reopen('default');
+  const toMs = START_MS + 5000 * HOUR_MS + 1;
+  const page = await other.audit.list({ action: 'key.update', fromMs: START_MS, toMs }, { limit: 3 });
+  const next = await other.audit.list({ action: 'key.update', toMs }, { limit: 2, beforeSequence: 4998 });
+  await other.close();
+  expect([...page, ...next].map(({ sequence }) => sequence)).toEqual([5000, 4999, 4998, 4997, 4996]);
+  await until(async () => (await statisticsOf('audit_log_pkey')).scans > before.scans);
+  expect((await statisticsOf('audit_log_pkey')).entries - before.entries).toBeLessThan(6000);
+});
+
 it('a page of what a token did in a span of time reads none of what others did after it', async () => {
   const { db } = store.records;
   await sql`UPDATE audit_log SET actor_id = 'adm_b' WHERE sequence BETWEEN 100 AND 3100`.execute(db);

@@ -1,49 +1,66 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { AuditFilter, AuditPage } from '../../../audit/audit-log.ts';
 import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
 
-/** As many entries of a span of time that meet a filter are sorted at most. If there are more, reading the span in order soon finds a page. */
+/** As many entries of a span of time that meet a filter are sorted at most. If there are more, reading an index in order soon finds a page. */
 const SORTED_AT_MOST = 2500;
 
 /** The entries of a page, newest first, in the order that `AuditPage` says. */
 export function entriesOfPage(db: RecordsDatabase, filter: AuditFilter, page: AuditPage) {
-  const isSpan = filter.fromMs !== undefined || filter.toMs !== undefined;
-  return isSpan ? entriesOfSpan(db, filter, page) : entriesOfChain(db, filter, page);
+  if (filter.fromMs === undefined && filter.toMs === undefined) return entriesOfChain(db, filter, page);
+  const { action, actorId, targetId, jobId } = filter;
+  const isByTime = [action, actorId, targetId, jobId].every((value) => value === undefined);
+  return isByTime ? entriesByTime(db, filter, page) : entriesOfSpan(db, filter, page);
 }
 
-function entriesOfChain(db: RecordsDatabase, filter: AuditFilter, { limit, beforeSequence }: AuditPage) {
+function entriesOfChain(db: RecordsDatabase, filter: AuditFilter, page: AuditPage) {
+  return olderThan(db.selectFrom('audit_log').selectAll().where(matching(filter)), page)
+    .orderBy('sequence', 'desc')
+    .limit(page.limit);
+}
+
+/** In the order of their times, of which there is an index: in that of the chain Postgres would read all that is newer than the span. */
+function entriesByTime(db: RecordsDatabase, filter: AuditFilter, { limit, beforeSequence }: AuditPage) {
   let entries = db.selectFrom('audit_log').selectAll().where(matching(filter));
-  if (beforeSequence !== undefined) entries = entries.where('sequence', '<', beforeSequence);
-  return entries.orderBy('sequence', 'desc').limit(limit);
+  if (beforeSequence !== undefined)
+    entries = entries.where(
+      sql<boolean>`(at, sequence) < ((SELECT at FROM audit_log WHERE sequence = ${beforeSequence}), ${beforeSequence})`,
+    );
+  return entries.orderBy('at', 'desc').orderBy('sequence', 'desc').limit(limit);
 }
 
 /**
- * Chooses the entries first. While the query runs, the number of matches decides whether they are sorted or an index is read in order: that of
- * times, because in the order of the chain Postgres would read all that is newer than the span; or that of the other filter, if it has one.
+ * Those of a filter that has an index with the chain. While the query runs, the number of matches decides whether they are sorted, or that
+ * index is read in order, from the end of the span.
  */
-function entriesOfSpan(db: RecordsDatabase, filter: AuditFilter, { limit, beforeSequence }: AuditPage) {
-  const { action, actorId, targetId, jobId } = filter;
-  const isByTime = [action, actorId, targetId, jobId].every((value) => value === undefined);
-  let matches = db.selectFrom('audit_log').select(['at', 'sequence']).where(matching(filter));
-  if (beforeSequence !== undefined)
-    matches = matches.where(
-      isByTime
-        ? sql<boolean>`(at, sequence) < ((SELECT at FROM audit_log WHERE sequence = ${beforeSequence}), ${beforeSequence})`
-        : sql<boolean>`sequence < ${beforeSequence}`,
-    );
-  const order = isByTime ? sql`at DESC, sequence DESC` : sql`sequence DESC`;
-  const newest = sql`ORDER BY ${order} LIMIT ${limit}`;
-  const chosen = sql<{ at: Date; sequence: number }>`(
+function entriesOfSpan(db: RecordsDatabase, filter: AuditFilter, page: AuditPage) {
+  const { fromMs, toMs } = filter;
+  const matches = olderThan(db.selectFrom('audit_log').select('sequence').where(matching(filter)), page);
+  // Without the sum Postgres would look for the greatest number by the primary key.
+  const end = db
+    .selectFrom('audit_log')
+    .select(sql<number>`max(sequence + 0)`.as('end'))
+    .where(matching({ ...(fromMs !== undefined && { fromMs }), ...(toMs !== undefined && { toMs }) }));
+  const many = matches.where(sql<boolean>`NOT (SELECT hold FROM few)`);
+  const newest = sql`ORDER BY sequence DESC LIMIT ${page.limit}`;
+  const chosen = sql<{ sequence: number }>`(
     WITH found AS MATERIALIZED ${matches.limit(SORTED_AT_MOST + 1)},
       few AS MATERIALIZED (SELECT count(*) <= ${SORTED_AT_MOST} AS hold FROM found)
     (SELECT * FROM found WHERE (SELECT hold FROM few) ${newest})
     UNION ALL
-    (SELECT * FROM ${matches.where(sql<boolean>`NOT (SELECT hold FROM few)`)} AS span ${newest}))`;
-  const entries = db
+    (SELECT * FROM ${toMs === undefined ? many : many.where('sequence', '<=', end)} AS span ${newest}))`;
+  return db
     .selectFrom('audit_log')
     .innerJoin(chosen.as('page'), 'page.sequence', 'audit_log.sequence')
-    .selectAll('audit_log');
-  return (isByTime ? entries.orderBy('page.at', 'desc') : entries).orderBy('page.sequence', 'desc');
+    .selectAll('audit_log')
+    .orderBy('page.sequence', 'desc');
+}
+
+function olderThan<Output>(
+  entries: SelectQueryBuilder<RecordsTables, 'audit_log', Output>,
+  { beforeSequence }: AuditPage,
+): SelectQueryBuilder<RecordsTables, 'audit_log', Output> {
+  return beforeSequence === undefined ? entries : entries.where('sequence', '<', beforeSequence);
 }
 
 /** The condition that an entry meets the filter. */

@@ -14,8 +14,8 @@ const KEPT_LIKE_HOURS: ReadonlySet<string> = new Set(['usage_hours', 'usage_key_
 /** The longest wait for a lock on a whole table: reads and writes queue up behind the wait. */
 const LOCK_TIMEOUT = '2s';
 
-/** Rows that are moved within a second or two. */
-const MOVED_AT_MOST = 100_000;
+/** Rows that are moved or deleted within a second or two. */
+const ROWS_AT_ONCE = 100_000;
 
 /** From which instants on usage over time is kept, and what time it is. Milliseconds since 1970. */
 interface KeptSince {
@@ -54,9 +54,7 @@ export async function partitionSteps(db: RecordsDatabase, kept: KeptSince): Prom
     steps.push(
       ...missing.map((month) => () => createPartition(db, { table, column }, month)),
       ...old.map((partition) => () => dropPartition(db, partition)),
-      () =>
-        sql`DELETE FROM ${sql.table(`${table}_default`)}
-          WHERE ${sql.ref(column)} < ${since.toISOString()}::timestamptz`.execute(db),
+      () => deleteBefore(db, { table: `${table}_default`, column }, since),
     );
   }
   return steps;
@@ -89,7 +87,7 @@ async function createPartition(
     if ((await partitionsOf(transaction, table)).includes(partition)) return;
     const { rows } = await sql`SELECT FROM ${sql.table(rest)}
       WHERE ${sql.ref(column)} >= ${startsAt} AND ${sql.ref(column)} < ${endsAt}
-      OFFSET ${MOVED_AT_MOST} LIMIT 1`.execute(transaction);
+      OFFSET ${ROWS_AT_ONCE} LIMIT 1`.execute(transaction);
     if (rows.length > 0) return;
     await run(`CREATE TABLE ${partition} (LIKE ${table} INCLUDING ALL) WITH (fillfactor = 70)`);
     await run(`WITH moved AS (DELETE FROM ${rest} WHERE ${column} >= ${from} AND ${column} < ${to} RETURNING *)
@@ -100,6 +98,21 @@ async function createPartition(
 
 async function dropPartition(db: RecordsDatabase, partition: string): Promise<void> {
   await withShortLocks(db, (_, run) => run(`DROP TABLE IF EXISTS ${partition}`));
+}
+
+/** Deletes in parts: a month of many keys takes longer than a statement may. */
+async function deleteBefore(
+  db: RecordsDatabase,
+  { table, column }: { readonly table: string; readonly column: string },
+  since: Date,
+): Promise<void> {
+  const old = sql`SELECT ctid FROM ${sql.table(table)}
+    WHERE ${sql.ref(column)} < ${since.toISOString()}::timestamptz LIMIT ${ROWS_AT_ONCE}`;
+  let deleted: bigint | undefined;
+  do {
+    const result = await sql`DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(${old}))`.execute(db);
+    deleted = result.numAffectedRows;
+  } while (deleted);
 }
 
 /** Runs fixed statements in a transaction that does not wait long for locks. */
