@@ -172,6 +172,21 @@ describe.each([
     }
   });
 
+  it('adds to a key whose counts are as high as they can be', async () => {
+    const keyId = await newKey();
+    const tooHigh = (hour: number) => sliceOf(keyId, { times: 2 ** 70, forwardedUs: 1, hour });
+    await history.apply(batchOf(tooHigh(HOUR), { ...tooHigh(HOUR + 24), day: sliceOf(keyId).day + 1 }));
+    await history.apply(batchOf(tooHigh(HOUR)));
+    for (const table of ['usage_totals', 'usage_by_endpoint', 'usage_by_customer'])
+      await sql`UPDATE ${sql.table(table)} SET requests = 9223372036854775807 WHERE key_id = ${keyId}`.execute(
+        store.records.db,
+      );
+    expect(await history.apply(batchOf(sliceOf(keyId, {})))).toEqual(APPLIED);
+    for (const sum of requestsOf(await history.read(keyId))) expect(sum).toBe(1e18);
+    for (const { requests } of await rowsOf('usage_hours', keyId)) expect(requests).toBe(2 ** 53 - 1);
+    expect(await disagreeing()).toEqual([]);
+  });
+
   it('says when a key was last used', async () => {
     const keyId = await newKey();
     for (const lastUsedAtS of [1_800_000_000, 1_700_000_000]) {

@@ -28,6 +28,14 @@ const TABLES = {
   usage_customer_days: { key_id: 'text', day: 'date', plan_id: 'text', name: 'text' },
 } as const;
 
+/**
+ * Most that is added to a row, and that a row over time may have. Redis may say any number: a sum that is out of range would be rejected,
+ * and with it the usage of all keys of its shard.
+ */
+const MOST = Number.MAX_SAFE_INTEGER;
+/** Most that totals and lists, which grow for good, may have: with `MOST` it fits into a bigint. */
+const MOST_IN_ALL = 1e18;
+
 /** The counts of a row of totals or of a list, which has the first four columns: the others are 0. */
 export function countsOfRow(row: Readonly<Record<keyof typeof LIST_COLUMNS, number>>): Counts {
   const { requests, successful, forwarded, forwarded_us: forwardedUs } = row;
@@ -47,7 +55,7 @@ export function countsOfRow(row: Readonly<Record<keyof typeof LIST_COLUMNS, numb
 }
 
 /** For an upsert's `SET`: adds the new row's first four counts to those of the table, which the statement calls `stored`. */
-export const ADD_TOTALS = addExcluded(LIST_COLUMNS);
+export const ADD_TOTALS = addExcluded(LIST_COLUMNS, MOST_IN_ALL);
 
 /** Arrays for `unnest`, in the order of the first four columns: one parameter each, however many rows there are. */
 export function totalsArrays(counts: readonly Readonly<Counts>[]): RawBuilder<unknown> {
@@ -126,7 +134,7 @@ function upsertNames(
   added: 'endpoints' | 'customers',
 ): RawBuilder<unknown> {
   const columns = Object.keys(LIST_COLUMNS);
-  const sums = columns.map((name) => `sum(${name})`);
+  const sums = columns.map((name) => `least(sum(${name}), ${MOST})`);
   // xmax tells whether a row is new: an update locks the row, which sets xmax.
   return sql`
     INSERT INTO ${sql.table(list)} AS stored (${sql.raw(['key_id', 'name', ...columns].join(', '))})
@@ -142,11 +150,14 @@ function columnsOf(table: keyof typeof TABLES): RawBuilder<unknown> {
 function upsert(table: keyof typeof TABLES, added: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
     INSERT INTO ${sql.table(table)} AS stored (${columnsOf(table)}) ${added}
-    ON CONFLICT (${sql.raw(Object.keys(TABLES[table]).join(', '))}) DO UPDATE SET ${addExcluded(ALL_COLUMNS)}`;
+    ON CONFLICT (${sql.raw(Object.keys(TABLES[table]).join(', '))}) DO UPDATE SET ${addExcluded(ALL_COLUMNS, MOST)}`;
 }
 
-function addExcluded(columns: Readonly<Record<string, keyof Counts>>): RawBuilder<unknown> {
-  const sums = Object.keys(columns).map((name) => `${name} = stored.${name} + excluded.${name}`);
+/** Takes a row down to `most` first: one that was filled by an earlier version must not reject what is added. */
+function addExcluded(columns: Readonly<Record<string, keyof Counts>>, most: number): RawBuilder<unknown> {
+  const sums = Object.keys(columns).map(
+    (name) => `${name} = least(least(stored.${name}, ${most}) + excluded.${name}, ${most})`,
+  );
   return sql.raw(sums.join(', '));
 }
 
@@ -156,7 +167,7 @@ function countArrays(
 ): RawBuilder<unknown> {
   // As text, because the client would escape each element of an array.
   const arrays = Object.values(columns).map(
-    (name) => sql`${`{${counts.map((each) => each[name]).join(',')}}`}::bigint[]`,
+    (name) => sql`${`{${counts.map((each) => Math.min(each[name], MOST)).join(',')}}`}::bigint[]`,
   );
   return sql.join(arrays);
 }

@@ -260,6 +260,9 @@ function writersOf(text: string): ReadonlyMap<string, number> {
     .split('\n')
     .map((line) => line.split(' '));
   return new Map(
-    lines.flatMap(([writer = '', sequence]) => (writer === '' ? [] : [[writer, Number(sequence)]])),
+    lines.flatMap(([writer = '', sequence]) => {
+      const last = Number(sequence);
+      return writer !== '' && Number.isSafeInteger(last) ? [[writer, last]] : [];
+    }),
   );
 }

@@ -144,7 +144,7 @@ class Numbers {
     this.#at = at;
   }
 
-  /** The next number; 0 after the last one. */
+  /** The next number, at most `MOST`; 0 after the last one. */
   next(): number {
     let number = 0;
     for (;;) {
@@ -154,7 +154,7 @@ class Numbers {
       this.#at += 1;
     }
     if (this.#text.charCodeAt(this.#at) === BLANK) this.#at += 1;
-    return number;
+    return Math.min(number, MOST);
   }
 
   /** In the order of `countsText`; a later version of the program may have written more. */
@@ -178,6 +178,8 @@ class Numbers {
 
 /** Of a line: sums are whole numbers, which a backend that reports huge costs could exceed. */
 const MOST_UNITS = 1e15;
+/** Numbers are exact up to here. No request has higher ones: they were written to Redis by another program. */
+const MOST = Number.MAX_SAFE_INTEGER;
 const HEAD = 'k'.charCodeAt(0);
 const DIGIT_0 = '0'.charCodeAt(0);
 const BLANK = ' '.charCodeAt(0);

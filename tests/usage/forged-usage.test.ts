@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { systemClock } from '../../src/platform/clock.ts';
+import {
+  liveUsageKeyName,
+  usageSourcesKeyName,
+  usageWritersKeyName,
+} from '../../src/storage/redis/usage/usage-key-names.ts';
+import { shardOf } from '../../src/usage/shards.ts';
+import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
+import { sliceOf } from './support/sample-usage.ts';
+import { expireLeases, writeSlices } from './support/usage-stores.ts';
+import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
+
+const HOUR = Math.floor(Date.now() / 3_600_000);
+const DAY = Math.floor(HOUR / 24);
+
+describe('usage of a shard into which another program writes', () => {
+  let world: UsageWorld;
+  let direct: Redis;
+  /** Two keys of one shard. */
+  let keyId: string;
+  let otherId: string;
+  beforeAll(async () => {
+    world = await createUsageWorld();
+    direct = new Redis(world.redis.url);
+  });
+  beforeEach(async () => {
+    await direct.flushall();
+    [keyId = ''] = await world.newKeys(1);
+    do [otherId = ''] = await world.newKeys(1);
+    while (shardOf(otherId) !== shardOf(keyId));
+  });
+  afterAll(async () => {
+    direct.disconnect();
+    await world.close();
+  });
+
+  /** A request with each of the keys, and then what `forge` adds for the data set. */
+  async function writeAndForge(forge: (source: string) => Promise<unknown>): Promise<void> {
+    await writeSlices(world.live, sliceOf(keyId, {}), sliceOf(otherId, {}));
+    const [source = ''] = await direct.smembers(usageSourcesKeyName(shardOf(keyId)));
+    await forge(source);
+  }
+
+  const addLine = (line: string) => (source: string) =>
+    direct.rpushx(liveUsageKeyName(shardOf(keyId), source), `\nk${keyId}\t${line}`);
+
+  /** Moves all shards once, as if no flusher had them. Resolves with whether that succeeded, and what was logged. */
+  async function flush(): Promise<{ readonly isDone: boolean; readonly lines: readonly object[] }> {
+    const lines: object[] = [];
+    const log = pino(
+      { base: null, timestamp: false },
+      { write: (line: string) => void lines.push(JSON.parse(line)) },
+    );
+    await expireLeases(world.redis.url);
+    const isDone = await new UsageFlusher({ ...world, clock: systemClock, log, intervalMs: 0 }).flush();
+    return { isDone, lines };
+  }
+
+  const requests = async (id: string) => (await world.history.read(id)).totals.requests;
+
+  it('is moved, with a count that is too high held at a bound', async () => {
+    const huge = '9223372036854774784';
+    await writeAndForge(addLine(`${DAY}\tgold\t1\t${HOUR}\t${huge} 1 1 1 1\t/x\tanonymous`));
+    await direct.hset(usageWritersKeyName(shardOf(keyId)), 'forged', `${huge}0 1`);
+    expect(await flush()).toEqual({ isDone: true, lines: [] });
+    await writeSlices(world.live, sliceOf(keyId, { times: 1000 }), sliceOf(otherId, {}));
+    expect(await flush()).toEqual({ isDone: true, lines: [] });
+    expect(await requests(otherId)).toBe(2);
+    expect(await requests(keyId)).toBeLessThan(1e16);
+  });
+});
