@@ -116,14 +116,15 @@ export class UsageFlusher {
     const appliedBefore = this.#stats.batchesApplied;
     const shards = Array.from({ length: SHARDS }, (_, shard) => shard).values();
     const round = { isStoreUnavailable: false, isStoreBusy: false, isDone: true };
-    const noteFailure = (error: unknown) => {
-      this.#note(error);
+    const noteFailureOf = (shard: number) => (error: unknown) => {
+      this.#note(error, shard);
       round.isDone = false;
       // Another transaction may hold the shard, or its keys: nothing that the other shards need.
       if (error instanceof StoreBusy) round.isStoreBusy = true;
       else if (error instanceof StoreUnavailable) round.isStoreUnavailable = true;
     };
     const flushNext = async (shard: number) => {
+      const noteFailure = noteFailureOf(shard);
       try {
         // Once a store was unavailable, the other shards of the round need not wait for it as well.
         if (!round.isStoreUnavailable) await this.#flushShard(shard, noteFailure);
@@ -159,10 +160,10 @@ export class UsageFlusher {
     return (rounds & (rounds - 1)) === 0;
   }
 
-  #note(error: unknown): void {
+  #note(error: unknown, shard: number): void {
     this.#stats.failures += 1;
     if (error instanceof StoreUnavailable) this.#outage.noteFailure(error);
-    else this.#options.log.error({ err: error }, 'usage was rejected by its store; it is kept');
+    else this.#options.log.error({ shard, err: error }, 'usage was rejected by its store; it is kept');
   }
 
   async #flushShard(shard: number, noteFailure: (error: unknown) => void): Promise<void> {

@@ -71,4 +71,17 @@ describe('usage of a shard into which another program writes', () => {
     expect(await requests(otherId)).toBe(2);
     expect(await requests(keyId)).toBeLessThan(1e16);
   });
+
+  it.each([
+    ['an hour', `${DAY}\tgold\t1\t99999999999999999\t1 1 1 1 1\t/x\tanonymous`],
+    ['an hour of several', `${DAY}\tgold\t1\nh1 1 1 1 1\t${HOUR}\nh1 1 1 1 1\tnone\nh1 1 1 1 1\t1e17`],
+    ['a day', `99999999999999999\tgold\t1\t${HOUR}\t1 1 1 1 1\t/x\tanonymous`],
+    ['a last use', `${DAY}\tgold\t99999999999999999\t${HOUR}\t1 1 1 1 1\t/x\tanonymous`],
+  ])('is moved although %s in it is no instant', async (_what, line) => {
+    await writeAndForge(addLine(line));
+    const { lastUsedAtMs } = await world.stored.read(keyId);
+    expect(new Date(lastUsedAtMs ?? Number.NaN).toISOString()).toMatch(/^\d{4}-/);
+    expect(await flush()).toEqual({ isDone: true, lines: [] });
+    expect(await requests(otherId)).toBe(1);
+  });
 });

@@ -191,6 +191,20 @@ describe('the flusher', () => {
     expect(flusher.stats.failures).toBeGreaterThan(0);
   });
 
+  it('says which shard a rejected batch is of', async () => {
+    const { live, history } = await setUp(named(50));
+    const lines: object[] = [];
+    const write = (line: string) => void lines.push(JSON.parse(line) as object);
+    const log = pino({ base: null, timestamp: false }, { write });
+    const flusher = new UsageFlusher({ live, history, clock: systemClock, log, intervalMs: 0 });
+    const shard = shardOf('key 13');
+    history.rejection = (batch) => (batch.shard === shard ? new Error('value out of range') : undefined);
+    await flusher.flush();
+    expect(lines).toEqual([
+      { level: 50, shard, err: expect.anything(), msg: 'usage was rejected by its store; it is kept' },
+    ]);
+  });
+
   it('does not let a shard that another transaction holds keep the others waiting', async () => {
     const { live, history, flusher } = await setUp(named(1000));
     history.rejection = ({ shard }) =>

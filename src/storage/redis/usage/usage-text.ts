@@ -38,12 +38,15 @@ export async function compactTexts(texts: readonly string[], caps: NameCaps): Pr
   return compacted;
 }
 
-/** The sums of the texts, with names in the order in which they first came. Lines of a kind that this version does not know are skipped. */
+/**
+ * The sums of the texts, with names in the order in which they first came. Lines of a kind that this version does not know are skipped, and
+ * so are those of a day or an hour that no store has: one would hold up all usage of its shard.
+ */
 export function slicesOfTexts(texts: readonly string[]): readonly UsageSlice[] {
   const table = new SliceTable(NO_CAPS);
   // Runs to the end without the pauses of `compactTexts`.
   for (const _ of addTexts(table, texts));
-  return table.slices;
+  return table.slices.filter(({ day }) => isUpTo(LAST_HOUR / HOURS_A_DAY, day));
 }
 
 /** About a millisecond of work. */
@@ -80,15 +83,16 @@ function* addTexts(table: SliceTable, texts: readonly string[]): Generator<void>
   }
 }
 
-/** The slice that a "k" line begins. Counts in the same line are added to it. */
-function addHead(table: SliceTable, text: string, from: number, end: number): TableSlice {
+/** The slice that a "k" line begins. Counts in the same line are added to it; undefined if their hour can't be. */
+function addHead(table: SliceTable, text: string, from: number, end: number): TableSlice | undefined {
   const afterId = text.indexOf('\t', text.indexOf('\t', text.indexOf('\t', from) + 1) + 1);
-  const lastUsedAtS = new Numbers(text, afterId + 1).next();
+  const lastUsedAtS = Math.min(new Numbers(text, afterId + 1).next(), LAST_HOUR * HOUR_S);
   const id = text.slice(from, afterId);
   const afterLastUse = text.indexOf('\t', afterId + 1);
   if (afterLastUse === -1 || afterLastUse > end)
     return table.sliceOf(id, onlyHourAfter(text, end), lastUsedAtS);
   const hour = new Numbers(text, afterLastUse + 1).next();
+  if (!isUpTo(LAST_HOUR, hour)) return undefined;
   const to = table.sliceOf(id, hour, lastUsedAtS);
   const afterHour = text.indexOf('\t', afterLastUse + 1);
   const afterCounts = text.indexOf('\t', afterHour + 1);
@@ -115,7 +119,7 @@ function addLine(table: SliceTable, to: TableSlice, text: string, from: number, 
   const counts = new Numbers(text, from + 1).counts();
   const name = text.slice(text.indexOf('\t', from) + 1, end);
   const kind = text[from];
-  if (kind === 'h') addUnder(to.slice.hours, Number(name), counts);
+  if (kind === 'h' && isUpTo(LAST_HOUR, Number(name))) addUnder(to.slice.hours, Number(name), counts);
   if (kind === 'e') table.addNamed(to, 'endpoints', name, counts);
   if (kind === 'c') table.addNamed(to, 'customers', name, counts);
 }
@@ -176,10 +180,18 @@ class Numbers {
   }
 }
 
+/** Whether a number of days or hours since 1970 is one, and not after the last. */
+function isUpTo(last: number, number: number): boolean {
+  return Number.isInteger(number) && number >= 0 && number <= last;
+}
+
 /** Of a line: sums are whole numbers, which a backend that reports huge costs could exceed. */
 const MOST_UNITS = 1e15;
 /** Numbers are exact up to here. No request has higher ones: they were written to Redis by another program. */
 const MOST = Number.MAX_SAFE_INTEGER;
+/** The last hour of the year 9999: later instants have a form that Postgres does not read. */
+const LAST_HOUR = Date.UTC(10_000, 0) / 3_600_000 - 1;
+const HOUR_S = 3600;
 const HEAD = 'k'.charCodeAt(0);
 const DIGIT_0 = '0'.charCodeAt(0);
 const BLANK = ' '.charCodeAt(0);
