@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { systemClock } from '../../src/platform/clock.ts';
 import {
   liveUsageKeyName,
+  usageBatchKeyName,
   usageSourcesKeyName,
   usageWritersKeyName,
 } from '../../src/storage/redis/usage/usage-key-names.ts';
@@ -83,5 +84,44 @@ describe('usage of a shard into which another program writes', () => {
     expect(new Date(lastUsedAtMs ?? Number.NaN).toISOString()).toMatch(/^\d{4}-/);
     expect(await flush()).toEqual({ isDone: true, lines: [] });
     expect(await requests(otherId)).toBe(1);
+  });
+
+  it('is kept where the id of its batch is far ahead, and moved once that is mended', async () => {
+    const shard = shardOf(keyId);
+    await direct.hset(usageWritersKeyName(shard), '#id', String(Number.MAX_SAFE_INTEGER - 1));
+    let batch = '';
+    await writeAndForge(async (source) => {
+      batch = usageBatchKeyName(shard, source);
+    });
+    const { isDone, lines } = await flush();
+    expect(isDone).toBe(false);
+    expect(lines).toEqual([
+      {
+        level: 50,
+        shard,
+        err: expect.objectContaining({ message: expect.stringContaining('a day ahead of') }),
+        msg: 'usage was rejected by its store; it is kept',
+      },
+    ]);
+    // As the runbook says.
+    await direct.hdel(usageWritersKeyName(shard), '#id');
+    await direct.lset(batch, 0, `${Date.now() * 1000} 0`);
+    expect(await flush()).toEqual({ isDone: true, lines: [] });
+    await writeSlices(world.live, sliceOf(keyId, {}));
+    expect(await flush()).toEqual({ isDone: true, lines: [] });
+    expect([await requests(keyId), await requests(otherId)]).toEqual([2, 1]);
+  });
+
+  it('is moved where the clock of Redis was set back after it had been far ahead', async () => {
+    const shard = shardOf(keyId);
+    const aheadUs = (Date.now() + 1e11) * 1000;
+    await world.records.db
+      .insertInto('usage_shards')
+      .values({ shard, source: 'before', last_batch: aheadUs, moved_at: new Date() })
+      .execute();
+    await direct.hset(usageWritersKeyName(shard), '#id', String(aheadUs));
+    await writeAndForge(async () => {});
+    expect(await flush()).toEqual({ isDone: true, lines: [] });
+    expect(await requests(keyId)).toBe(1);
   });
 });

@@ -22,6 +22,12 @@ import { ADD_TOTALS, addOverTime, addRows, totalsArrays, UsageRows } from './usa
  */
 export const SHARD_LOCKS = 740_426_535;
 
+/**
+ * How far the id of a batch may be ahead of the clock of Postgres, or of the shard's last batch: ids go on from there after the clock of
+ * Redis was set back. Microseconds.
+ */
+const DAY_US = 24 * 3_600_000_000;
+
 /** Most keys whose rows share statements, and most names of such keys together. A single key may have more names. */
 const KEYS_AT_ONCE = 256;
 const NAMES_AT_ONCE = 20_000;
@@ -58,16 +64,19 @@ export async function applyUsageBatch(
 
 /**
  * Makes the batch's id the last one of its source, and notes the writes that are in it. Resolves with whether usage is kept for events,
- * or with the last id if that is not lower. The lock is on the shard and not on its row: other transactions can't see the row of a source's first batch yet.
+ * or with the last id if that is not lower. Throws where the id is far ahead: all later batches of the source would be taken for outdated.
+ * The lock is on the shard and not on its row: other transactions can't see the row of a source's first batch yet.
  */
 async function claimId(
   db: RecordsDatabase,
   { shard, source, id, writers }: UsageBatch,
-): Promise<{ readonly isKept: boolean } | { readonly lastId: number | undefined }> {
+): Promise<{ readonly isKept: boolean } | { readonly lastId: number }> {
   const claimed = await sql<{ isKept: boolean }>`
     WITH claimed AS (
       INSERT INTO usage_shards AS stored (shard, source, last_batch, moved_at)
       SELECT ${shard}, ${source}, ${id}, now() FROM pg_advisory_xact_lock(${SHARD_LOCKS}, ${shard})
+      WHERE ${id} <= ${DAY_US} + greatest(
+        extract(epoch FROM now()) * 1000000, (SELECT max(last_batch) FROM usage_shards WHERE shard = ${shard}))
       ON CONFLICT (shard, source) DO UPDATE SET last_batch = excluded.last_batch, moved_at = excluded.moved_at
       WHERE stored.last_batch < excluded.last_batch
       RETURNING shard
@@ -85,7 +94,10 @@ async function claimId(
   if (first !== undefined) return first;
   const { rows } = await sql<{ last_batch: number }>`
     SELECT last_batch FROM usage_shards WHERE shard = ${shard} AND source = ${source}`.execute(db);
-  return { lastId: rows[0]?.last_batch };
+  const lastId = rows[0]?.last_batch ?? 0;
+  if (lastId < id)
+    throw new Error(`The id of the batch, ${id}, is more than a day ahead of Postgres's clock`);
+  return { lastId };
 }
 
 /** One slice for each day and plan: a statement must not change a row twice. */
