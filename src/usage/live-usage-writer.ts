@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { StoreUnavailable } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Random } from '../platform/random.ts';
@@ -120,7 +121,7 @@ export class LiveUsageWriter {
     const outcomes = await live.write(writes);
     await Promise.all(writes.map((write, index) => this.#settle(write, outcomes[index] ?? 'unknown')));
     this.#logLosses();
-    this.#logChange(wasSettled);
+    this.#logChange(wasSettled, writes, outcomes);
     return this.#unsettled.size === 0;
   }
 
@@ -128,12 +129,11 @@ export class LiveUsageWriter {
     switch (outcome) {
       case 'written':
         return this.#acknowledge(write);
-      case 'unknown':
-        this.#unsettled.set(write.shard, { write, mayBeWritten: true });
-        this.#writesUnknown += 1;
-        return;
       case 'forgotten':
         return this.#recover(write, this.#unsettled.get(write.shard)?.mayBeWritten ?? false);
+      default:
+        this.#unsettled.set(write.shard, { write, mayBeWritten: true });
+        this.#writesUnknown += 1;
     }
   }
 
@@ -180,12 +180,19 @@ export class LiveUsageWriter {
     );
   }
 
-  /** One line when the store becomes unavailable, one when it is back. */
-  #logChange(wasSettled: boolean): void {
+  /** One line when the store becomes unavailable, with the reason and the shard of the first failure, and one when it is back. */
+  #logChange(wasSettled: boolean, writes: readonly UsageWrite[], outcomes: readonly WriteOutcome[]): void {
     const { log } = this.#options;
     const shards = this.#unsettled.size;
-    if (wasSettled && shards > 0)
-      log.warn({ shards }, 'usage could not be written; it is kept and tried again');
+    if (wasSettled && shards > 0) {
+      const failed = outcomes.findIndex((outcome) => outcome instanceof StoreUnavailable);
+      const facts = { shards, shard: writes[failed]?.shard, reason: reasonOf(outcomes[failed]) };
+      log.warn(facts, 'usage could not be written; it is kept and tried again');
+    }
     if (!wasSettled && shards === 0) log.info('usage is written again');
   }
+}
+
+function reasonOf(outcome: WriteOutcome | undefined): string | undefined {
+  return outcome instanceof StoreUnavailable ? outcome.reason : undefined;
 }

@@ -1,3 +1,4 @@
+import type { StoreUnavailable } from '../errors.ts';
 import type { RecordedUsage, UsageSlice } from './usage-slice.ts';
 
 /** What one replica adds to the live counts of a shard. */
@@ -17,11 +18,11 @@ export interface UsageWrite {
 
 /**
  * - `written`: now or by an earlier attempt.
- * - `unknown`: the store did not respond. Retry exactly the same write.
+ * - `unknown`, or the failure where there is one: the store did not respond, or could not carry it out. Retry exactly the same write.
  * - `forgotten`: nothing was added, because the store has lost the writer's previous write, or can't tell whether an earlier attempt
  *   succeeded.
  */
-export type WriteOutcome = 'written' | 'unknown' | 'forgotten';
+export type WriteOutcome = 'written' | 'unknown' | StoreUnavailable | 'forgotten';
 
 /** Counts that are not in the history yet. A batch from `take` never changes; the counts in one from `read` may still grow. */
 export interface UsageBatch {
@@ -45,11 +46,12 @@ export interface UsageBatch {
 export interface LiveUsage {
   /** Whether what is written outlives this process. If not, the history is the only safe place. */
   readonly isShared: boolean;
-  /** Adds to the live counts, each shard at most once. Never rejects. */
+  /** Adds to the live counts, each shard at most once: one that the store can't read does not keep the others from it. Never rejects. */
   write(writes: readonly UsageWrite[]): Promise<readonly WriteOutcome[]>;
   /**
    * Takes the batches of a shard: those that wait, else the live counts, which become one. The shard is then locked until it is released,
-   * or `SHARD_LEASE_MS` have passed. Undefined while another replica holds the lock.
+   * or `SHARD_LEASE_MS` have passed. Undefined while another replica holds the lock. Rejects with another error where the store can't
+   * read what it has of the shard.
    */
   take(shard: number): Promise<readonly UsageBatch[] | undefined>;
   /** Removes a batch that is in the history. It is no error if the batch is gone already. */

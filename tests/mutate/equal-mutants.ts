@@ -266,8 +266,8 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
   },
   {
     file: 'src/storage/redis/usage/redis-live-usage.ts',
-    before: 'if (Array.isArray(reply)) replies.set(write, reply[index]);',
-    after: 'if (true) replies.set(write, reply[index]);',
+    before: 'if (Array.isArray(reply)) outcomes.set(write, outcomeOf(reply[index]));',
+    after: 'if (true) outcomes.set(write, outcomeOf(reply[index]));',
     because: 'The script replies with an array or an error; the condition is for the types.',
   },
   {

@@ -2,15 +2,19 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
 import {
   liveUsageKeyName,
   usageBatchKeyName,
   usageSourcesKeyName,
   usageWritersKeyName,
 } from '../../src/storage/redis/usage/usage-key-names.ts';
+import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { shardOf } from '../../src/usage/shards.ts';
+import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
-import { sliceOf } from './support/sample-usage.ts';
+import { until } from '../support/until.ts';
+import { completed, sliceOf } from './support/sample-usage.ts';
 import { expireLeases, writeSlices } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
@@ -123,5 +127,80 @@ describe('usage of a shard into which another program writes', () => {
     await writeAndForge(async () => {});
     expect(await flush()).toEqual({ isDone: true, lines: [] });
     expect(await requests(keyId)).toBe(1);
+  });
+});
+
+describe('the usage of other shards', () => {
+  let world: UsageWorld;
+  let direct: Redis;
+  /** Of the key whose shard has an entry of another type, and of one whose shard is moved later in a round. */
+  let keyId: string;
+  let otherId: string;
+  beforeAll(async () => {
+    world = await createUsageWorld();
+    direct = new Redis(world.redis.url);
+  });
+  beforeEach(async () => {
+    await direct.flushall();
+    const keyIds = (await world.newKeys(12)).toSorted((a, b) => shardOf(a) - shardOf(b));
+    [keyId = '', otherId = ''] = [keyIds[0], keyIds.at(-1)];
+  });
+  afterAll(async () => {
+    direct.disconnect();
+    await world.close();
+  });
+
+  function logged() {
+    const lines: object[] = [];
+    const write = (line: string) => void lines.push(JSON.parse(line));
+    return { lines, log: pino({ base: null, timestamp: false }, { write }) };
+  }
+
+  it.each([
+    ['its writers have another type', usageWritersKeyName, ['SET', 'x'], /^WRONGTYPE /],
+    ['its data sets have another type', usageSourcesKeyName, ['SET', 'x'], /^WRONGTYPE /],
+    ['its last id is no number', usageWritersKeyName, ['HSET', '#id', 'x'], /^ERR /],
+  ] as const)(
+    'is written although that of one is not, where %s',
+    async (_what, nameOf, [command, ...args], reason) => {
+      const { lines, log } = logged();
+      const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
+      const shared = { clock: systemClock, log, random: systemRandom };
+      const writer = new LiveUsageWriter({ buffer, live: world.live, history: world.history, ...shared });
+      const entry = nameOf(shardOf(keyId));
+      await direct.call(command, entry, ...args);
+      for (const id of [keyId, otherId]) buffer.record(completed({ keyId: id }));
+      for (const _ of ['at first', 'again']) expect(await writer.write()).toBe(false);
+      expect((await world.stored.read(otherId)).requests).toBe(1);
+      expect(lines).toEqual([
+        {
+          level: 40,
+          shards: 1,
+          shard: shardOf(keyId),
+          reason: expect.stringMatching(reason),
+          msg: 'usage could not be written; it is kept and tried again',
+        },
+      ]);
+      await direct.del(entry);
+      await until(() => writer.write());
+      await world.flushAll();
+      for (const id of [keyId, otherId]) expect((await world.history.read(id)).totals.requests).toBe(1);
+    },
+  );
+
+  it('is moved although the data sets of one have another type', async () => {
+    const { lines, log } = logged();
+    await writeSlices(world.live, sliceOf(otherId, {}));
+    await direct.set(usageSourcesKeyName(shardOf(keyId)), 'x');
+    expect(await new UsageFlusher({ ...world, clock: systemClock, log, intervalMs: 0 }).flush()).toBe(false);
+    expect((await world.history.read(otherId)).totals.requests).toBe(1);
+    expect(lines).toEqual([
+      {
+        level: 50,
+        shard: shardOf(keyId),
+        err: expect.objectContaining({ message: expect.stringMatching(/^WRONGTYPE /) }),
+        msg: 'usage was rejected by its store; it is kept',
+      },
+    ]);
   });
 });

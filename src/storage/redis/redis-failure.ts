@@ -7,6 +7,8 @@ const NOT_SENT = 'not sent: not connected';
 /** How a server of a cluster rejects a call for a slot that it lacks, or has only in part. */
 const REDIRECTION = /^(?:MOVED|ASK|TRYAGAIN) /;
 const ELSEWHERE = /^(?:MOVED|ASK) /;
+/** How a server replies where an entry has another type, or not what a script reads in it. */
+const UNREADABLE = /^(?:WRONGTYPE |ERR .*user_script)/;
 /** The client's message once the servers of a cluster have redirected a call too often, the last time with this reply. */
 const LAST_REPLY = /^Too many Cluster redirections\. Last error: ReplyError: /;
 
@@ -51,6 +53,11 @@ export function isRedirection(error: unknown): boolean {
 /** Whether a server of a cluster has run nothing because the slot is at another one, which may run it. Takes the same errors. */
 export function isElsewhere(error: unknown): boolean {
   return ELSEWHERE.test(messageOf(error));
+}
+
+/** Whether a server runs, but can't read an entry that the call needs: calls for others may succeed. Takes the same errors. */
+export function isUnreadable(error: unknown): boolean {
+  return UNREADABLE.test(messageOf(error));
 }
 
 function messageOf(error: unknown): string {

@@ -31,9 +31,10 @@ local function record(live, writers, sources, writer, sequence, previous, source
     -- Microseconds, so that ids grow even when these keys were lost; above the last one, so that they grow even when the clock went back.
     local id = math.max(time[1] * 1000000 + time[2], (call('HGET', writers, '#id') or 0) + 1)
     local idText = string.format('%.0f', id)
+    -- First, because it fails where the set is none: nothing is then counted, and the write may be sent again.
+    call('SADD', sources, source)
     call('RPUSH', live, idText .. ' 0', text)
     call('HSET', writers, '#id', idText)
-    call('SADD', sources, source)
   end
   call('HSET', writers, writer, sequence .. ' ' .. time[1])
 

@@ -1,4 +1,5 @@
 import { Cluster } from 'ioredis';
+import { StoreUnavailable } from '../../../errors.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { systemRandom } from '../../../platform/random.ts';
 import type { LiveUsage, UsageBatch, UsageWrite, WriteOutcome } from '../../../usage/live-usage.ts';
@@ -7,7 +8,7 @@ import { SHARDS, shardOf } from '../../../usage/shards.ts';
 import { STORED_CAPS } from '../../../usage/slice-table.ts';
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
-import { settled } from '../redis-failure.ts';
+import { isUnreadable, redisUnavailable, settled } from '../redis-failure.ts';
 import { RedisDataSets } from './redis-data-sets.ts';
 import {
   liveUsageKeyName,
@@ -67,16 +68,27 @@ export class RedisLiveUsage implements LiveUsage {
       const source = sources[index];
       return source === undefined ? [] : [{ write, source, text: textOf(write.recorded) }];
     });
-    const replies = new Map<UsageWrite, unknown>();
-    await Promise.all(this.#callsOf(sent).map((call) => this.#callRecord(call, replies)));
+    const outcomes = new Map<UsageWrite, WriteOutcome>();
+    await Promise.all(this.#callsOf(sent).map((call) => this.#callRecord(call, outcomes)));
     for (const { write, source } of sent) {
-      if (!replies.has(write) && !this.#attempts.has(write)) this.#attempts.set(write, source);
+      const outcome = outcomes.get(write);
+      const isKnown = outcome === 'written' || outcome === 'forgotten';
+      if (!isKnown && !this.#attempts.has(write)) this.#attempts.set(write, source);
     }
     await this.#compactLong(sent);
-    return writes.map((write) => outcomeOf(replies.get(write)));
+    return writes.map((write) => outcomes.get(write) ?? 'unknown');
   }
 
   async take(shard: number): Promise<readonly UsageBatch[] | undefined> {
+    try {
+      return await this.#takeShard(shard);
+    } catch (error) {
+      // Not as if Redis were unavailable: the other shards can be taken.
+      throw error instanceof StoreUnavailable && isUnreadable(error) ? error.cause : error;
+    }
+  }
+
+  async #takeShard(shard: number): Promise<readonly UsageBatch[] | undefined> {
     if (!(await this.#lease(shard))) return undefined;
     await this.#dataSets.refresh(shard);
     const batches: UsageBatch[] = [];
@@ -145,8 +157,8 @@ export class RedisLiveUsage implements LiveUsage {
     return calls;
   }
 
-  /** Adds the server's reply to each write to `replies`. A call without a reply adds nothing. */
-  async #callRecord(call: readonly SentWrite[], replies: Map<UsageWrite, unknown>): Promise<void> {
+  /** Adds the outcome of each write to `outcomes`. */
+  async #callRecord(call: readonly SentWrite[], outcomes: Map<UsageWrite, WriteOutcome>): Promise<void> {
     const keyNames = call.flatMap(({ write: { shard }, source }) => [
       liveUsageKeyName(shard, source),
       usageWritersKeyName(shard),
@@ -159,10 +171,13 @@ export class RedisLiveUsage implements LiveUsage {
     try {
       const reply = await this.#record.runWithKeys(this.#redis, keyNames, args);
       for (const [index, { write }] of call.entries()) {
-        if (Array.isArray(reply)) replies.set(write, reply[index]);
+        if (Array.isArray(reply)) outcomes.set(write, outcomeOf(reply[index]));
       }
-    } catch {
-      // The outcome is unknown.
+    } catch (error) {
+      // The script ends at the first entry that it can't read. Those before it are written, and are not written twice.
+      if (call.length > 1 && isUnreadable(error))
+        await Promise.all(call.map((one) => this.#callRecord([one], outcomes)));
+      else for (const { write } of call) outcomes.set(write, redisUnavailable(error));
     }
   }
 
