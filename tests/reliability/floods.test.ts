@@ -15,6 +15,8 @@ const GUESSES = 3000;
 const IN_FLIGHT = 50;
 /** More guesses at once than look-ups of the record store that run and wait where keys are read again. */
 const ATTACKERS = 1200;
+/** When they give up. */
+const MOST_GUESSES = 60_000;
 /** The message of Postgres's protocol that ends a query with parameters: every look-up has one. */
 const SYNC = Buffer.from([0x53, 0, 0, 0, 4]);
 
@@ -122,7 +124,7 @@ describe('an address that tries credentials', () => {
       let isOver = false;
       let guesses = 0;
       const attack = async (): Promise<void> => {
-        for (; !isOver && guesses < 60_000; guesses += 1) {
+        for (; !isOver && guesses < MOST_GUESSES; guesses += 1) {
           const headers = { authorization: `Bearer ${createSecret('tg', systemRandom)}` };
           const { body } = await attackers.request({ method: 'GET', path: '/', headers });
           await body.dump();
@@ -131,16 +133,20 @@ describe('an address that tries credentials', () => {
       try {
         const attacks = Promise.all(Array.from({ length: ATTACKERS }, attack));
         await until(() => guesses > ATTACKERS);
-        const statuses: number[] = [];
-        for (const secret of secrets) {
+        // On a machine that stands still for seconds a look-up may end with 503: the client tries again, and is served during the attack.
+        const statusOf = async (secret: string): Promise<number> => {
           const headers = { authorization: `Bearer ${secret}` };
           const { statusCode, body } = await honest.request({ method: 'GET', path: '/', headers });
           await body.dump();
-          statuses.push(statusCode);
-        }
+          return statusCode === 503 && guesses < MOST_GUESSES ? statusOf(secret) : statusCode;
+        };
+        const statuses: number[] = [];
+        for (const secret of secrets) statuses.push(await statusOf(secret));
+        const guessesMeanwhile = guesses;
         isOver = true;
         await attacks;
         expect(statuses).toEqual(secrets.map(() => 200));
+        expect(guessesMeanwhile).toBeLessThan(MOST_GUESSES);
       } finally {
         isOver = true;
         await Promise.all([attackers.destroy(), honest.destroy()]);
