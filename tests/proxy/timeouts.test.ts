@@ -28,7 +28,12 @@ const CLIENT_IDLE_MS = 400;
 const timeouts = { headMs: 200, idleMs: CLIENT_IDLE_MS, keepAliveMs: CLIENT_IDLE_MS };
 
 describe('slow peers', () => {
-  const stage = withGateway({ timeouts, backendTimeoutMs: 60_000, bodyIdleMs: 60_000 });
+  // A machine that stands still for a moment must not make a head late.
+  const stage = withGateway({
+    timeouts: { ...timeouts, headMs: 60_000 },
+    backendTimeoutMs: 60_000,
+    bodyIdleMs: 60_000,
+  });
 
   it('a connection that carries no byte is closed', async () => {
     const client = await stage.gateway.connect();
