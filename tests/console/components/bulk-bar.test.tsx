@@ -1,17 +1,14 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { expect, it } from '@jest/globals';
+import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { BulkBar } from '../../../src/console/pages/keys/bulk/bulk-bar.tsx';
 import { useKeySelection } from '../../../src/console/pages/keys/bulk/key-selection.tsx';
 import type { ListedKey } from '../../../src/console/pages/keys/key-model.ts';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
-const gateway = new ScriptedGateway();
+const gateway = withScriptedGateway();
 const user = userEvent.setup();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
-afterEach(cleanup);
 
 const FILTER = {};
 

@@ -1,17 +1,14 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { beforeEach, expect, it } from '@jest/globals';
+import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { BulkDialog } from '../../../src/console/pages/keys/bulk/bulk-dialog.tsx';
 import { axeFaults } from './support/axe-faults.ts';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
-const gateway = new ScriptedGateway();
+const gateway = withScriptedGateway();
 const user = userEvent.setup();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
 beforeEach(() => {
-  gateway.requests.length = 0;
   gateway.reply(200, { dryRun: true, total: 3, notFound: 0 });
   render(
     <SignedIn url={gateway.url} scopes={['keys:delete']}>
@@ -19,7 +16,6 @@ beforeEach(() => {
     </SignedIn>,
   );
 });
-afterEach(cleanup);
 
 const sent = () =>
   gateway.requests.filter(({ method }) => method === 'POST').map(({ body }) => JSON.parse(body));

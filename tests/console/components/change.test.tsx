@@ -1,21 +1,15 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { cleanup, render, screen } from '@testing-library/react';
+import { describe, expect, it } from '@jest/globals';
+import { render, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { useState } from 'react';
 import { useChange } from '../../../src/console/api/change.ts';
 import { fieldMessage } from '../../../src/console/api/fault-kind.ts';
 import { Field, Input } from '../../../src/console/components/forms/field.tsx';
 import { axeFaults } from './support/axe-faults.ts';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
-const gateway = new ScriptedGateway();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
-beforeEach(() => {
-  gateway.requests.length = 0;
-});
-afterEach(cleanup);
+const gateway = withScriptedGateway();
 
 function CreateKey() {
   const [name, setName] = useState('');

@@ -1,19 +1,16 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { useQueryClient } from '@tanstack/react-query';
-import { cleanup, render, screen } from '@testing-library/react';
+import { render, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { DeliveriesPanel } from '../../../src/console/pages/webhooks/deliveries-panel.tsx';
 import type { Delivery, Webhook } from '../../../src/console/pages/webhooks/shown-webhook.ts';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
 const WEBHOOK = { webhookId: 'whk_1', events: ['tollgate.plan.*'], enabled: true } as unknown as Webhook;
 const FAILED = { at: '2026-01-01T00:00:00Z', status: 503, durationMs: 12, error: null };
 
-const gateway = new ScriptedGateway();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
-afterEach(cleanup);
+const gateway = withScriptedGateway();
 
 function delivery(deliveryId: string, eventType: string, attempts: readonly object[] = []): Delivery {
   return {

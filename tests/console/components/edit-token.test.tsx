@@ -1,12 +1,12 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { useQueryClient } from '@tanstack/react-query';
-import { cleanup, render, screen } from '@testing-library/react';
+import { render, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { useState } from 'react';
 import { EditToken } from '../../../src/console/pages/tokens/edit-token.tsx';
 import type { AdminToken } from '../../../src/console/pages/tokens/shown-token.ts';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
 const TOKEN: AdminToken = {
   ...{ adminTokenId: 'admin_2', name: 'Deployment', secretHint: 'tga_…1234', scopes: ['keys:read'] },
@@ -14,12 +14,9 @@ const TOKEN: AdminToken = {
   createdAt: '2026-01-01T00:00:00Z',
   lastUpdated: '2026-01-01T00:00:00Z',
 };
-const gateway = new ScriptedGateway();
+const gateway = withScriptedGateway();
 const user = userEvent.setup();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
 beforeEach(() => {
-  gateway.requests.length = 0;
   gateway.reply(200, TOKEN, { etag: '"1"' });
   render(
     <SignedIn url={gateway.url} scopes={['tokens:write', 'keys:read']}>
@@ -27,7 +24,6 @@ beforeEach(() => {
     </SignedIn>,
   );
 });
-afterEach(cleanup);
 
 /** A page with the dialog, and all that makes the console read its data again. */
 function Stage() {

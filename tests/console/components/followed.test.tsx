@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import type { Scope } from '../../../src/console/api/api-context.tsx';
 import type { ConnectEvents } from '../../../src/console/api/event-feed.ts';
@@ -8,10 +8,10 @@ import { AUDITED_EVENTS, KEY_EVENTS, pollBeside } from '../../../src/console/api
 import { useLive } from '../../../src/console/api/live.ts';
 import { useLivePages } from '../../../src/console/api/live-pages.ts';
 import { EVENT_TYPES } from '../../../src/events/event-types.ts';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
 const SCOPES: readonly Scope[] = ['webhooks:read', 'keys:read'];
-const gateway = new ScriptedGateway();
+const gateway = withScriptedGateway();
 /** Writes to the open stream. */
 let send: ((chunk: string) => void) | undefined;
 let connected: number;
@@ -26,13 +26,9 @@ const connect: ConnectEvents = async () => {
 };
 const happen = (type: string) => send?.(`id: 1\ndata: {"type":"${type}"}\n\n`);
 
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
 beforeEach(() => {
-  gateway.requests.length = 0;
   connected = 0;
 });
-afterEach(cleanup);
 
 function Keys() {
   const { data } = useLive(['keys'], (client, signal) => client.GET('/consumer-api-key', { signal }), {

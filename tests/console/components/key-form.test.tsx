@@ -1,11 +1,11 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import type { ReactElement } from 'react';
 import { CreateKeyDialog } from '../../../src/console/pages/keys/change/create-key-dialog.tsx';
 import { EditKeyDialog } from '../../../src/console/pages/keys/change/edit-key-dialog.tsx';
 import type { KeyDetail } from '../../../src/console/pages/keys/key-model.ts';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
 const KEY = {
   ...{ consumerApiKeyId: 'key_1', name: 'Shop', rateLimitId: null, expiresAt: null, externalId: null },
@@ -14,13 +14,7 @@ const KEY = {
 const close = () => undefined;
 const edit = <EditKeyDialog apiKey={KEY} etag={'"1"'} onClose={close} />;
 
-const gateway = new ScriptedGateway();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
-beforeEach(() => {
-  gateway.requests.length = 0;
-});
-afterEach(cleanup);
+const gateway = withScriptedGateway();
 
 function show(dialog: ReactElement): void {
   render(

@@ -1,9 +1,9 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { cleanup, render, screen, within } from '@testing-library/react';
+import { expect, it } from '@jest/globals';
+import { render, screen, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { KeyPage } from '../../../src/console/pages/key-page.tsx';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
 const AT = '2026-01-02T03:04:05Z';
 const KEY = {
@@ -14,10 +14,7 @@ const KEY = {
 };
 const DETAIL = { ...KEY, secret: '***', usage: { endpoints: [], usageByCustomer: [] } };
 
-const gateway = new ScriptedGateway();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
-afterEach(cleanup);
+const gateway = withScriptedGateway();
 
 it('a saved key is shown, and can be saved again, before it has been read again', async () => {
   const reading = Promise.withResolvers<void>();

@@ -2,19 +2,16 @@
  * @jest-environment ./tests/console/components/support/browser-environment.ts
  * @jest-environment-options {"timeZone": "America/Sao_Paulo"}
  */
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, expect, it } from '@jest/globals';
+import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { KeyUsagePanel } from '../../../src/console/pages/keys/detail/key-usage-panel.tsx';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 import { respondTo } from './support/stubbed-fetch.ts';
 
-const gateway = new ScriptedGateway();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
+const gateway = withScriptedGateway();
 let stub: ReturnType<typeof respondTo> | undefined;
 afterEach(() => {
-  cleanup();
   stub?.restore();
 });
 

@@ -1,16 +1,13 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { cleanup, render, screen } from '@testing-library/react';
+import { expect, it } from '@jest/globals';
+import { render, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import type { LimitCounter } from '../../../src/console/pages/keys/key-model.ts';
 import { GrantDialog } from '../../../src/console/pages/keys/limits/grant-dialog.tsx';
 import { ResetDialog } from '../../../src/console/pages/keys/limits/reset-dialog.tsx';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
-const gateway = new ScriptedGateway();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
-afterEach(cleanup);
+const gateway = withScriptedGateway();
 
 const COUNTER: LimitCounter = {
   ...{ limitId: 'main', limit: 10, baseLimit: 10, period: '1 minute', per: 'customer', mode: 'enforce' },

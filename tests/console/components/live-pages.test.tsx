@@ -1,12 +1,12 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { act, cleanup, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { act, render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { useLivePages } from '../../../src/console/api/live-pages.ts';
 import { DataTable } from '../../../src/console/components/layout/data-table.tsx';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
-const gateway = new ScriptedGateway();
+const gateway = withScriptedGateway();
 const { IntersectionObserver: unseen } = globalThis;
 
 /** Of a window that is taller than all rows. As a browser's, it reports once what it begins to observe, and then only what changes. */
@@ -30,13 +30,7 @@ class SeenOnce {
   }
 }
 
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
-beforeEach(() => {
-  gateway.requests.length = 0;
-});
 afterEach(() => {
-  cleanup();
   jest.restoreAllMocks();
   globalThis.IntersectionObserver = unseen;
 });

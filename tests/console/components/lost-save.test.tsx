@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen } from '@testing-library/react';
+import { beforeEach, expect, it } from '@jest/globals';
+import { render, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { EditKeyDialog } from '../../../src/console/pages/keys/change/edit-key-dialog.tsx';
 import type { KeyDetail } from '../../../src/console/pages/keys/key-model.ts';
@@ -10,7 +10,7 @@ import { EditToken } from '../../../src/console/pages/tokens/edit-token.tsx';
 import type { AdminToken } from '../../../src/console/pages/tokens/shown-token.ts';
 import { EditWebhook } from '../../../src/console/pages/webhooks/edit-webhook.tsx';
 import type { Webhook } from '../../../src/console/pages/webhooks/shown-webhook.ts';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
 const KEY = {
   ...{ consumerApiKeyId: 'key_1', name: 'Shop', rateLimitId: null, expiresAt: null, externalId: null },
@@ -29,9 +29,7 @@ const PLAN = {
 } as unknown as Plan;
 const close = () => undefined;
 
-const gateway = new ScriptedGateway();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
+const gateway = withScriptedGateway();
 beforeEach(() => {
   let saves = 0;
   gateway.respond(({ method, url }) => {
@@ -45,7 +43,6 @@ beforeEach(() => {
     return { status: 412, body: { error: 'It was changed.', code: 'version_mismatch' } };
   });
 });
-afterEach(cleanup);
 
 it.each([
   ['key', 'Name', <EditKeyDialog key="key" apiKey={KEY} etag={'"1"'} onClose={close} />],

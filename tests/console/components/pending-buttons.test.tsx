@@ -1,18 +1,12 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { expect, it } from '@jest/globals';
+import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { CsvButton } from '../../../src/console/components/forms/csv-button.tsx';
 import { VerifyButton } from '../../../src/console/pages/audit/verify-button.tsx';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
-const gateway = new ScriptedGateway();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
-beforeEach(() => {
-  gateway.requests.length = 0;
-});
-afterEach(cleanup);
+const gateway = withScriptedGateway();
 
 it.each([
   [

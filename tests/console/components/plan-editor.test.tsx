@@ -1,22 +1,19 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { describe, expect, it } from '@jest/globals';
+import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import type { ReactElement } from 'react';
 import { CreatePlan } from '../../../src/console/pages/plans/editor/create-plan.tsx';
 import { EditPlan } from '../../../src/console/pages/plans/editor/edit-plan.tsx';
 import type { Plan } from '../../../src/console/pages/plans/plan-types.ts';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
 const PLAN = {
   ...{ rateLimitId: 'gold', description: 'Gold', limit: 100, period: 'day', additionalLimits: [], costs: [] },
 } as unknown as Plan;
 
-const gateway = new ScriptedGateway();
+const gateway = withScriptedGateway();
 const user = userEvent.setup();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
-afterEach(cleanup);
 
 function show(editor: ReactElement): void {
   render(

@@ -1,21 +1,15 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { act, cleanup, render, screen } from '@testing-library/react';
+import { expect, it } from '@jest/globals';
+import { act, render, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { createManagementClient } from '../../../src/client/management-client.ts';
 import type { Scope } from '../../../src/console/api/api-context.tsx';
 import { TryKeyButton } from '../../../src/console/pages/keys/try/try-key-dialog.tsx';
 import { axeFaults } from './support/axe-faults.ts';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 import { respondTo } from './support/stubbed-fetch.ts';
 
-const gateway = new ScriptedGateway();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
-beforeEach(() => {
-  gateway.requests.length = 0;
-});
-afterEach(cleanup);
+const gateway = withScriptedGateway();
 
 const VERDICT = {
   ...{ allowed: true, status: 200, code: null, consumerApiKeyId: 'key_1', name: 'mobile' },

@@ -2,15 +2,12 @@
  * @jest-environment ./tests/console/components/support/browser-environment.ts
  * @jest-environment-options {"timeZone": "Etc/Unknown"}
  */
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { cleanup, render, waitFor } from '@testing-library/react';
+import { expect, it } from '@jest/globals';
+import { render, waitFor } from '@testing-library/react';
 import { KeyUsagePanel } from '../../../src/console/pages/keys/detail/key-usage-panel.tsx';
-import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
 
-const gateway = new ScriptedGateway();
-beforeAll(() => gateway.start());
-afterAll(() => gateway.stop());
-afterEach(cleanup);
+const gateway = withScriptedGateway();
 
 it('days of usage are those of UTC where the browser does not know its time zone', async () => {
   window.history.replaceState(null, '', '/tollgate/console/keys/key_1?range=30d');

@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { QueryClientProvider } from '@tanstack/react-query';
+import { cleanup } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { createManagementClient } from '../../../../src/client/management-client.ts';
 import { ApiContext, type Scope } from '../../../../src/console/api/api-context.tsx';
@@ -65,6 +67,18 @@ export class ScriptedGateway {
     this.#server.closeAllConnections();
     await once(this.#server, 'close');
   }
+}
+
+/** For the tests of a file: a gateway without requests before each, and no page after it. */
+export function withScriptedGateway(): ScriptedGateway {
+  const gateway = new ScriptedGateway();
+  beforeAll(() => gateway.start());
+  beforeEach(() => {
+    gateway.requests.length = 0;
+  });
+  afterEach(cleanup);
+  afterAll(() => gateway.stop());
+  return gateway;
 }
 
 /** What is around every page of a person who is signed in with a token of these scopes. */
