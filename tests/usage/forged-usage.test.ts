@@ -21,25 +21,26 @@ import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 const HOUR = Math.floor(Date.now() / 3_600_000);
 const DAY = Math.floor(HOUR / 24);
 
+let world: UsageWorld;
+let direct: Redis;
+beforeAll(async () => {
+  world = await createUsageWorld();
+  direct = new Redis(world.redis.url);
+});
+beforeEach(() => direct.flushall());
+afterAll(async () => {
+  direct.disconnect();
+  await world.close();
+});
+
 describe('usage of a shard into which another program writes', () => {
-  let world: UsageWorld;
-  let direct: Redis;
   /** Two keys of one shard. */
   let keyId: string;
   let otherId: string;
-  beforeAll(async () => {
-    world = await createUsageWorld();
-    direct = new Redis(world.redis.url);
-  });
   beforeEach(async () => {
-    await direct.flushall();
     [keyId = ''] = await world.newKeys(1);
     do [otherId = ''] = await world.newKeys(1);
     while (shardOf(otherId) !== shardOf(keyId));
-  });
-  afterAll(async () => {
-    direct.disconnect();
-    await world.close();
   });
 
   /** A request with each of the keys, and then what `forge` adds for the data set. */
@@ -131,23 +132,12 @@ describe('usage of a shard into which another program writes', () => {
 });
 
 describe('the usage of other shards', () => {
-  let world: UsageWorld;
-  let direct: Redis;
   /** Of the key whose shard has an entry of another type, and of one whose shard is moved later in a round. */
   let keyId: string;
   let otherId: string;
-  beforeAll(async () => {
-    world = await createUsageWorld();
-    direct = new Redis(world.redis.url);
-  });
   beforeEach(async () => {
-    await direct.flushall();
     const keyIds = (await world.newKeys(12)).toSorted((a, b) => shardOf(a) - shardOf(b));
     [keyId = '', otherId = ''] = [keyIds[0], keyIds.at(-1)];
-  });
-  afterAll(async () => {
-    direct.disconnect();
-    await world.close();
   });
 
   function logged() {
