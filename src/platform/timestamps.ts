@@ -3,8 +3,8 @@ const SECOND_MS = 1000;
 export const LAST_INSTANT_MS = Date.UTC(10_000, 0) - 1;
 
 /**
- * `YYYY-MM-DDThh:mm:ssZ`: the whole second that the instant (milliseconds since 1970) lies in. Of a later instant than
- * `LAST_INSTANT_MS`, which a store may have, it is that one.
+ * `YYYY-MM-DDThh:mm:ssZ`: the whole second of the instant (milliseconds since 1970). An instant after `LAST_INSTANT_MS`,
+ * which a store may have, is written as that one.
  */
 export function isoSeconds(ms: number): string {
   return `${new Date(Math.min(ms, LAST_INSTANT_MS)).toISOString().slice(0, -'.000Z'.length)}Z`;

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { LAST_INSTANT_MS } from '../../../platform/timestamps.ts';
 import { type NameCaps, NO_CAPS, SliceTable, type TableSlice } from '../../../usage/slice-table.ts';
 import {
   addUnder,
@@ -190,7 +191,7 @@ const MOST_UNITS = 1e15;
 /** Numbers are exact up to here. No request has higher ones: they were written to Redis by another program. */
 const MOST = Number.MAX_SAFE_INTEGER;
 /** The last hour of the year 9999: later instants have a form that Postgres does not read. */
-const LAST_HOUR = Date.UTC(10_000, 0) / 3_600_000 - 1;
+const LAST_HOUR = Math.floor(LAST_INSTANT_MS / 3_600_000);
 const HOUR_S = 3600;
 const HEAD = 'k'.charCodeAt(0);
 const DIGIT_0 = '0'.charCodeAt(0);
