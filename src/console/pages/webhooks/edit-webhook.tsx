@@ -1,12 +1,11 @@
 import { type FormEvent, useState } from 'react';
-import { useChange } from '../../api/change.ts';
-import { reasonHeader } from '../../api/reason-header.ts';
 import { FormFault } from '../../components/forms/form-fault.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
 import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
+import { useWebhookUpdate } from './webhook-change.ts';
 import { changesOf, draftOf } from './webhook-draft.ts';
 import { WebhookForm } from './webhook-form.tsx';
 
@@ -23,20 +22,12 @@ export function EditWebhook(props: EditWebhookProps) {
   const [{ webhook, etag }] = useState(props);
   const [draft, setDraft] = useState(() => draftOf(webhook));
   const [reason, setReason] = useState('');
-  const save = useChange((client, body: ReturnType<typeof changesOf>) =>
-    client.PATCH('/tollgate/webhook/{webhookId}', {
-      params: {
-        path: { webhookId: webhook.webhookId },
-        header: { ...(etag !== undefined && { 'If-Match': etag }), ...reasonHeader(reason) },
-      },
-      body,
-    }),
-  );
+  const save = useWebhookUpdate(webhook.webhookId);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     const changes = changesOf(webhook, draft);
     if (Object.keys(changes).length === 0) return onClose();
-    if ((await save.submit(changes)) === undefined) return;
+    if ((await save.submit({ body: changes, etag, reason })) === undefined) return;
     toast.done('The webhook is saved', 'Events that wait are sent as it is now.');
     onClose();
   };

@@ -1,11 +1,10 @@
 import { type FormEvent, useState } from 'react';
-import { useChange } from '../../api/change.ts';
-import { reasonHeader } from '../../api/reason-header.ts';
 import { FormFault } from '../../components/forms/form-fault.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
 import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
+import { useWebhookUpdate } from './webhook-change.ts';
 
 interface EnableWebhookProps {
   readonly webhook: Webhook;
@@ -14,19 +13,13 @@ interface EnableWebhookProps {
 
 /** Disables a webhook, or enables it again. */
 export function EnableWebhook({ webhook, onClose }: EnableWebhookProps) {
-  const { webhookId } = webhook;
   // The state when the dialog opened: the gateway may disable the webhook meanwhile.
   const [disables] = useState(webhook.enabled);
   const [reason, setReason] = useState('');
-  const update = useChange((client, body: { enabled: boolean }) =>
-    client.PATCH('/tollgate/webhook/{webhookId}', {
-      params: { path: { webhookId }, header: reasonHeader(reason) },
-      body,
-    }),
-  );
+  const update = useWebhookUpdate(webhook.webhookId);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
-    if ((await update.submit({ enabled: !disables })) === undefined) return;
+    if ((await update.submit({ body: { enabled: !disables }, reason })) === undefined) return;
     toast.done(disables ? 'The webhook is disabled' : 'The webhook is enabled');
     onClose();
   };

@@ -126,11 +126,13 @@ function usePlanEdit({ plan, etag, onDone }: EditPlanProps) {
 }
 
 function usePlanUpdate(rateLimitId: string) {
-  return useChange((api, { terms, over }: { terms: PlanTerms; over: Version }) =>
-    api.PATCH('/rate-limit/{rateLimitId}', {
-      params: { path: { rateLimitId }, header: over.etag === undefined ? {} : { 'If-Match': over.etag } },
-      body: changedFields(termsOf(over.plan), terms),
-    }),
+  return useChange(
+    (api, { terms, over }: { terms: PlanTerms; over: Version }) =>
+      api.PATCH('/rate-limit/{rateLimitId}', {
+        params: { path: { rateLimitId }, header: over.etag === undefined ? {} : { 'If-Match': over.etag } },
+        body: changedFields(termsOf(over.plan), terms),
+      }),
+    ['plan', rateLimitId],
   );
 }
 

@@ -1,0 +1,70 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { render, screen, within } from '@testing-library/react';
+import { type UserEvent, userEvent } from '@testing-library/user-event';
+import { WebhookPage } from '../../../src/console/pages/webhook-page.tsx';
+import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+
+const AT = '2026-01-02T03:04:05Z';
+const WEBHOOK = {
+  ...{
+    webhookId: 'whk_1',
+    url: 'https://example.com/hook',
+    description: 'Orders',
+    enabled: true,
+    batch: false,
+  },
+  ...{ events: ['tollgate.plan.*'], onlyTags: [], headers: {}, secretHint: 'whsec_…', rotation: null },
+  ...{ managedBy: null, disabledReason: null, failingSince: null, lastDelivery: null },
+  ...{ createdAt: AT, updatedAt: AT, version: 1 },
+};
+
+const gateway = withScriptedGateway();
+let reading: PromiseWithResolvers<void>;
+let user: UserEvent;
+beforeEach(() => {
+  reading = Promise.withResolvers<void>();
+  let saved = WEBHOOK;
+  gateway.respond(async ({ method, url, body }) => {
+    if (method === 'PATCH') {
+      saved = { ...saved, ...JSON.parse(body) };
+      return { status: 200, body: saved, headers: { etag: '"2"' } };
+    }
+    if (url.includes('/deliveries')) return { status: 200, body: { deliveries: [] } };
+    if (saved !== WEBHOOK) await reading.promise;
+    return { status: 200, body: saved, headers: { etag: '"1"' } };
+  });
+  render(
+    <SignedIn url={gateway.url} scopes={['webhooks:read', 'webhooks:write', 'plans:read', 'keys:read']}>
+      <WebhookPage params={{ webhookId: 'whk_1' }} />
+    </SignedIn>,
+  );
+  user = userEvent.setup();
+});
+afterEach(() => reading.resolve());
+
+it('a saved webhook is shown, and can be saved again, before it has been read again', async () => {
+  const save = async (text: string) => {
+    await user.click(await screen.findByRole('button', { name: 'Edit' }));
+    const dialog = within(await screen.findByRole('dialog'));
+    await user.type(dialog.getByLabelText('Description', { exact: false }), text);
+    await user.click(dialog.getByRole('button', { name: 'Save changes' }));
+  };
+  await save(' of Alice');
+  await screen.findByText('Orders of Alice', { selector: 'h1 *' });
+  await save(' and Bob');
+  await screen.findByText('Orders of Alice and Bob', { selector: 'h1 *' });
+  const changes = gateway.requests.filter(({ method }) => method === 'PATCH');
+  expect(changes.map(({ headers, body }) => [headers['if-match'], JSON.parse(body)])).toEqual([
+    ['"1"', { description: 'Orders of Alice' }],
+    ['"2"', { description: 'Orders of Alice and Bob' }],
+  ]);
+});
+
+it('a disabled webhook is shown as disabled before it has been read again', async () => {
+  await user.click(await screen.findByRole('button', { name: 'More actions' }));
+  await user.click(await screen.findByRole('menuitem', { name: 'Disable' }));
+  await user.click(await screen.findByRole('button', { name: 'Disable webhook' }));
+  await screen.findByText('Disabled', { selector: 'h1 *' });
+  expect(screen.queryByRole('button', { name: /test/i })).toBeNull();
+});
