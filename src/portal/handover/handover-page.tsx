@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { CopyButton } from '../shared/copy-button.tsx';
 import { instantInWords } from '../shared/instant-in-words.ts';
 import '../shared/page.css';
@@ -76,8 +76,8 @@ function Offer({ link: { name, note, expiresAt }, isBusy, onReveal }: OfferProps
 
 function Secret({ name, secret }: { readonly name: string; readonly secret: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  // The button that had the focus is gone.
-  useEffect(() => heading.current?.focus(), []);
+  // The button that had the focus goes: as the secret comes, not a frame later.
+  useLayoutEffect(() => heading.current?.focus(), []);
   return (
     <>
       <h1 ref={heading} tabIndex={-1}>
