@@ -5,8 +5,8 @@ import { eventOfEntry, type OutboxEvent } from '../../../events/outbox-event.ts'
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
 import { IS_HEARD, insertEvents } from '../events/outbox.ts';
 import { inTransaction } from '../in-transaction.ts';
-import { insertRows } from '../insert-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { insertRows } from '../write-rows.ts';
 import { actorColumns } from './audit-log-tables.ts';
 
 /** Notes an action for the audit log, which gets it if the transaction is committed, and not if it is rolled back. */

@@ -9,12 +9,14 @@ import type { RecordVersion } from '../../../limiter/record-versions.ts';
 import { auditedPlan, planTarget } from '../../../plans/audited-plan.ts';
 import type { Plan } from '../../../plans/plan.ts';
 import type { NoteAction } from '../audit/audited-changes.ts';
-import { insertNewKeys } from '../keys/key-rows.ts';
+import { planVersionsOf } from '../keys/key-edits.ts';
+import { editableColumns, insertNewKeys } from '../keys/key-rows.ts';
 import { snapshotVersion } from '../keys/key-snapshots.ts';
 import { beginImport, takenOf } from '../keys/write-imported-keys.ts';
 import { countBoundKeys } from '../plans/bound-keys.ts';
 import { rowOfPlan } from '../plans/plans-table.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { updateRows } from '../write-rows.ts';
 import { noteWebhookActions, writeWebhooks } from './write-webhooks.ts';
 
 /** Rows in one statement: each statement has a timeout. */
@@ -42,7 +44,7 @@ export async function writeStateChanges(
   // Deletes keys before it inserts new ones, which may have the same secrets: a key with another externalId is another key.
   await deleteKeys(trx, changes.deletedKeys);
   await insertKeys(trx, changes.newKeys);
-  const keyVersions = await updateKeys(trx, changes.changedKeys, options);
+  await updateKeys(trx, changes.changedKeys, options);
   // Plans are deleted last, after their keys have been moved to other plans.
   await deletePlans(trx, changes.deletedPlans, options);
   await writeWebhooks(trx, changes, options.atMs);
@@ -51,7 +53,7 @@ export async function writeStateChanges(
   await noteDigests(trx, 'webhooks', changes.notedWebhooks);
   await noteApplied(trx, changes.appliedDigest, options);
   noteAll(changes, options);
-  return snapshotVersions(trx, changes.changedKeys, { keyVersions, defaultPlanId: options.defaultPlanId });
+  return snapshotVersions(trx, changes.changedKeys, options);
 }
 
 /** The digest of the owner's configuration that was applied last; undefined if there is none. */
@@ -101,20 +103,13 @@ async function updatePlans(
   plans: StateChanges['changedPlans'],
   { atMs }: WriteOptions,
 ): Promise<void> {
-  if (plans.length === 0) return;
   const rows = plans.map(({ wanted, managedDigest }) => ({
     ...{ id: wanted.id, description: wanted.description, limit: wanted.limit, period: wanted.period },
     ...{ additional_limits: wanted.additionalLimits, costs: wanted.costs },
-    ...{ managed_by: wanted.managedBy, managed_digest: managedDigest.toString('hex') },
+    ...{ managed_by: wanted.managedBy, managed_digest: managedDigest },
+    ...{ updated_at: new Date(atMs), version: wanted.version + 1 },
   }));
-  await sql`
-    UPDATE plans SET description = wanted.description, "limit" = wanted.limit, period = wanted.period,
-      additional_limits = wanted.additional_limits, costs = wanted.costs, managed_by = wanted.managed_by,
-      managed_digest = decode(wanted.managed_digest, 'hex'), updated_at = ${new Date(atMs)}, version = version + 1
-    FROM jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS wanted (
-      id text, description text, "limit" bigint, period text, additional_limits jsonb, costs jsonb, managed_by text, managed_digest text
-    )
-    WHERE plans.id = wanted.id`.execute(trx);
+  await updateRows(trx, 'plans', rows);
 }
 
 async function deleteKeys(trx: RecordsDatabase, keys: readonly ConsumerKey[]): Promise<void> {
@@ -138,49 +133,18 @@ async function insertKeys(trx: RecordsDatabase, keys: StateChanges['newKeys']): 
   for (const some of slicesOf(keys)) await insertNewKeys(trx, some);
 }
 
-/** Resolves with the new version of each key. */
 async function updateKeys(
   trx: RecordsDatabase,
   keys: StateChanges['changedKeys'],
   { atMs }: WriteOptions,
-): Promise<ReadonlyMap<string, number>> {
-  const versions = new Map<string, number>();
+): Promise<void> {
   for (const some of slicesOf(keys)) {
-    const wanted = some.map(({ wanted: key, managedDigest }) => rowOfWanted(key, managedDigest));
-    const { rows } = await sql<{ id: string; version: number }>`
-      UPDATE consumer_keys SET name = wanted.name, enabled = wanted.enabled, expires_at = wanted.expires_at,
-        plan_id = wanted.plan_id, overrides = wanted.overrides, external_id = wanted.external_id, tags = wanted.tags,
-        metadata = wanted.metadata, allowed_ips = wanted.allowed_ips, allowed_origins = wanted.allowed_origins,
-        self_service = wanted.self_service, managed_by = wanted.managed_by,
-        managed_digest = decode(wanted.managed_digest, 'hex'), updated_at = ${new Date(atMs)}, version = version + 1
-      FROM jsonb_to_recordset(${JSON.stringify(wanted)}::jsonb) AS wanted (
-        id text, name text, enabled boolean, expires_at timestamptz, plan_id text, overrides jsonb, external_id text, tags text[],
-        metadata jsonb, allowed_ips text[], allowed_origins text[], self_service text[], managed_by text, managed_digest text
-      )
-      WHERE consumer_keys.id = wanted.id
-      RETURNING consumer_keys.id, consumer_keys.version`.execute(trx);
-    for (const { id, version } of rows) versions.set(id, version);
+    const rows = some.map(({ wanted, managedDigest }) => ({
+      ...editableColumns({ ...wanted, updatedAtMs: atMs, version: wanted.version + 1 }),
+      ...{ managed_by: wanted.managedBy, managed_digest: managedDigest },
+    }));
+    await updateRows(trx, 'consumer_keys', rows);
   }
-  return versions;
-}
-
-function rowOfWanted(key: ConsumerKey, managedDigest: Buffer) {
-  return {
-    id: key.id,
-    name: key.name,
-    enabled: key.enabled,
-    expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs).toISOString(),
-    plan_id: key.planId,
-    overrides: key.overrides,
-    external_id: key.externalId,
-    tags: key.tags,
-    metadata: key.metadata,
-    allowed_ips: key.allowedIps,
-    allowed_origins: key.allowedOrigins,
-    self_service: key.selfService,
-    managed_by: key.managedBy,
-    managed_digest: managedDigest.toString('hex'),
-  };
 }
 
 async function deletePlans(
@@ -261,18 +225,13 @@ function noteActions(changes: StateChanges, note: NoteAction): void {
 async function snapshotVersions(
   trx: RecordsDatabase,
   keys: StateChanges['changedKeys'],
-  {
-    keyVersions,
-    defaultPlanId,
-  }: { readonly keyVersions: ReadonlyMap<string, number>; readonly defaultPlanId: string | null },
+  { defaultPlanId }: WriteOptions,
 ): Promise<readonly RecordVersion[]> {
-  const planIds = [...new Set(keys.flatMap(({ wanted }) => wanted.planId ?? defaultPlanId ?? []))];
-  const { rows } = await sql<{ id: string; version: number }>`
-    SELECT id, version FROM plans WHERE id = ANY (${planIds}::text[])`.execute(trx);
-  const planVersions = new Map(rows.map(({ id, version }) => [id, version]));
-  return keys.map(({ wanted: { id, planId } }) => {
-    const planVersion = planVersions.get(planId ?? defaultPlanId ?? '') ?? null;
-    return { keyId: id, version: snapshotVersion(keyVersions.get(id) ?? 0, planVersion) };
+  const planIds = keys.map(({ wanted }) => wanted.planId ?? defaultPlanId);
+  const planVersions = await planVersionsOf(trx, new Set(planIds));
+  return keys.map(({ wanted: { id, planId, version } }) => {
+    const planVersion = planVersions.get(planId ?? defaultPlanId) ?? null;
+    return { keyId: id, version: snapshotVersion(version + 1, planVersion) };
   });
 }
 

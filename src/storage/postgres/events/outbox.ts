@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Outbox } from '../../../events/degradation-events.ts';
 import type { EventType } from '../../../events/event-types.ts';
 import type { OutboxEvent } from '../../../events/outbox-event.ts';
-import { insertRows } from '../insert-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { insertRows } from '../write-rows.ts';
 
 /** Whether a webhook or a stream hears anything: a condition on `audit_log_ends`. */
 export const IS_HEARD = sql<boolean>`(has_webhooks OR coalesce(streamed_until > now(), false))`;

@@ -9,6 +9,7 @@ import { MAX_TAGS } from '../../../keys/key-tags.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import type { NoteAction } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { updateRows } from '../write-rows.ts';
 import { editableColumns, hasId, hasTags, lockedKeys } from './key-rows.ts';
 import { snapshotVersion } from './key-snapshots.ts';
 
@@ -62,7 +63,8 @@ export async function editKeys(
   return updates;
 }
 
-async function planVersionsOf(
+/** The versions of plans, by id. */
+export async function planVersionsOf(
   trx: RecordsDatabase,
   planIds: ReadonlySet<string | null>,
 ): Promise<ReadonlyMap<string | null, number>> {
@@ -98,26 +100,17 @@ function actionOf({ before, after }: KeyEdit): AuditedAction {
 
 /** Writes the columns that differ for any of the keys, with one statement: triggers look at each column that is written. */
 async function write(trx: RecordsDatabase, edits: readonly KeyEdit[]): Promise<void> {
-  const keys = edits.map(({ before, after }) => ({ before: columnsOf(before), after: columnsOf(after) }));
-  const [first] = keys;
-  if (first === undefined) return;
-  const names = Object.keys(first.after).filter((name) =>
+  const keys = edits.map(({ before, after }) => ({
+    before: editableColumns(before),
+    after: editableColumns(after),
+  }));
+  const names = Object.keys(keys[0]?.after ?? {}).filter((name) =>
     keys.some(({ before, after }) => !isDeepStrictEqual(before[name], after[name])),
   );
   const rows = keys.map(({ after }) =>
     Object.fromEntries(['id', ...names].map((name) => [name, after[name]])),
   );
-  const assignments = names.map((name) => sql`${sql.ref(name)} = ${sql.ref(`wanted.${name}`)}`);
-  await sql`
-    UPDATE consumer_keys SET ${sql.join(assignments)}
-    FROM json_populate_recordset(NULL::consumer_keys, ${JSON.stringify(rows)}::json) AS wanted
-    WHERE consumer_keys.id = wanted.id`.execute(trx);
-}
-
-/** What an edit may write, as JSON has it. */
-function columnsOf(key: ConsumerKey): Readonly<Record<string, unknown>> {
-  const { id, version, updatedAtMs, overrides, metadata } = key;
-  return { id, version, updated_at: new Date(updatedAtMs), ...editableColumns(key), overrides, metadata };
+  await updateRows(trx, 'consumer_keys', rows);
 }
 
 /** Those of the keys that exist and have all of the tags. */

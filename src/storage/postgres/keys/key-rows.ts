@@ -4,8 +4,8 @@ import type { ConsumerKey } from '../../../keys/consumer-key.ts';
 import type { NewConsumerKey } from '../../../keys/key-repository.ts';
 import type { StoredSecret } from '../../../keys/secrets/stored-secret.ts';
 import { isVisible } from '../../../permissions/visible-records.ts';
-import { insertRows } from '../insert-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { insertRows } from '../write-rows.ts';
 import { KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
 
 /** Selects keys with their rotations, for `keyOfRow`. */
@@ -29,39 +29,31 @@ export function insertNewKeys(trx: RecordsDatabase, keys: readonly KeyToInsert[]
 
 function rowOf({ key, managedDigest }: KeyToInsert) {
   return {
-    id: key.id,
+    ...editableColumns(key),
     created_at: new Date(key.createdAtMs),
-    updated_at: new Date(key.updatedAtMs),
-    ...plainColumns(key),
-    overrides: key.overrides,
-    metadata: key.metadata,
     ...secretColumns(key),
     managed_by: key.managedBy,
     managed_digest: managedDigest ?? null,
   };
 }
 
-/** The columns of `consumer_keys` that an edit may change. */
-export function editableColumns(key: ConsumerKey) {
+/** The columns of `consumer_keys` that an edit may change, with the id. */
+export function editableColumns(key: ConsumerKey): Readonly<Record<string, unknown>> {
   return {
-    ...plainColumns(key),
-    overrides: JSON.stringify(key.overrides),
-    metadata: jsonOf(key.metadata),
-  };
-}
-
-/** Those of them that hold no JSON. */
-function plainColumns(key: ConsumerKey) {
-  return {
+    id: key.id,
+    version: key.version,
+    updated_at: new Date(key.updatedAtMs),
     name: key.name,
     enabled: key.enabled,
-    expires_at: dateOf(key.expiresAtMs),
+    expires_at: key.expiresAtMs === null ? null : new Date(key.expiresAtMs),
     plan_id: key.planId,
     external_id: key.externalId,
     tags: key.tags,
     allowed_ips: key.allowedIps,
     allowed_origins: key.allowedOrigins,
     self_service: key.selfService,
+    overrides: key.overrides,
+    metadata: key.metadata,
   };
 }
 
@@ -75,14 +67,6 @@ export function secretColumns(secret: StoredSecret) {
     sealed_secret: secret.sealedSecret,
     sealed_digest: secret.sealedDigest,
   };
-}
-
-function dateOf(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms);
-}
-
-function jsonOf(value: object | null): string | null {
-  return value === null ? null : JSON.stringify(value);
 }
 
 /**
