@@ -3,6 +3,8 @@ import { RoundRobinQueue } from '../../platform/concurrency/round-robin-queue.ts
 
 /** What is read, and when. */
 export interface BatchLoaderOptions<Lookup, Result> {
+  /** Most concurrent queries: a flood of lookups must not take all connections to the store. 4 if missing. */
+  readonly maxRunning?: number;
   /**
    * Runs one query for at most a hundred lookups. Resolves with their results, in their order: a result, undefined if nothing was found, or
    * an error that concerns one lookup alone.
@@ -12,7 +14,6 @@ export interface BatchLoaderOptions<Lookup, Result> {
   readonly isPacedAfter: (results: readonly (Result | Error | undefined)[]) => boolean;
 }
 
-/** Most concurrent queries: a flood of lookups must not take all connections to the store. */
 const MAX_RUNNING = 4;
 /** Lookups in one query. */
 const BATCH = 100;
@@ -48,7 +49,12 @@ export class BatchLoader<Lookup, Result> {
     this.#options = options;
   }
 
-  /** Lookups of a group that wait. */
+  /** Lookups that wait. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** Those of a group. */
   waitingOf(group: string): number {
     return this.#waiting.sizeOf(group);
   }
@@ -73,7 +79,8 @@ export class BatchLoader<Lookup, Result> {
   }
 
   #startNext(): void {
-    while (this.#waiting.size > 0 && this.#running < MAX_RUNNING && !this.#isPaused) {
+    const { maxRunning = MAX_RUNNING } = this.#options;
+    while (this.#waiting.size > 0 && this.#running < maxRunning && !this.#isPaused) {
       if (this.#isPaced) this.#pause();
       void this.#run(this.#waiting.take(BATCH));
     }
