@@ -12,6 +12,7 @@ import type { ChangeContext } from '../../../audit/change-context.ts';
 import { isVisible } from '../../../permissions/visible-records.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
+import { countRows } from '../count-rows.ts';
 import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { changedColumns, tokenOfRow } from './admin-tokens-table.ts';
@@ -45,13 +46,8 @@ export class PostgresAdminTokenRepository implements AdminTokenRepository {
     return (await page.execute()).map((row) => tokenOfRow(row).token);
   }
 
-  async count(onlyTags: readonly string[]): Promise<number> {
-    const { total } = await this.#db
-      .selectFrom('admin_tokens')
-      .select(({ fn }) => fn.countAll<number>().as('total'))
-      .where(isLimitedTo(onlyTags))
-      .executeTakeFirstOrThrow();
-    return total;
+  count(onlyTags: readonly string[]): Promise<number> {
+    return countRows(this.#db.selectFrom('admin_tokens').where(isLimitedTo(onlyTags)));
   }
 
   async find(tokenId: string): Promise<AdminToken | undefined> {

@@ -11,6 +11,7 @@ import type {
 } from '../../../audit/audit-log.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { TollgateError } from '../../../errors.ts';
+import { countRows } from '../count-rows.ts';
 import { earlierNowMs } from '../earlier-now.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { entriesOfPage, matching } from './audit-log-pages.ts';
@@ -60,13 +61,8 @@ export class PostgresAuditLog implements AuditLog {
     return rows.map(entryOfRow);
   }
 
-  async count(filter: AuditFilter): Promise<number> {
-    const { total } = await this.#db
-      .selectFrom('audit_log')
-      .select(({ fn }) => fn.countAll<number>().as('total'))
-      .where(matching(filter))
-      .executeTakeFirstOrThrow();
-    return total;
+  count(filter: AuditFilter): Promise<number> {
+    return countRows(this.#db.selectFrom('audit_log').where(matching(filter)));
   }
 
   async verify(expected?: ExpectedHead): Promise<ChainReport> {

@@ -15,6 +15,7 @@ import type {
 import { isVisible } from '../../../permissions/visible-records.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
+import { countRows } from '../count-rows.ts';
 import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { IS_USAGE_AWAITED } from './unsent-usage.ts';
@@ -70,13 +71,8 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
       .execute();
   }
 
-  async count(onlyTags: readonly string[]): Promise<number> {
-    const { total } = await this.#db
-      .selectFrom('webhooks')
-      .select(({ fn }) => fn.countAll<number>().as('total'))
-      .where(isLimitedTo(onlyTags))
-      .executeTakeFirstOrThrow();
-    return total;
+  count(onlyTags: readonly string[]): Promise<number> {
+    return countRows(this.#db.selectFrom('webhooks').where(isLimitedTo(onlyTags)));
   }
 
   async find(webhookId: string): Promise<Webhook | undefined> {
@@ -142,17 +138,15 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
     return { deliveries, hasMore: ids.length < found.length };
   }
 
-  async countDeliveries(webhookId: string, { types, status, onlyTags }: DeliveryFilter): Promise<number> {
+  countDeliveries(webhookId: string, { types, status, onlyTags }: DeliveryFilter): Promise<number> {
     let found = this.#db
       .selectFrom('webhook_deliveries')
-      .select(({ fn }) => fn.countAll<number>().as('total'))
       .where('webhook_id', '=', webhookId)
       .where('event_type', 'in', types);
     if (status !== undefined) found = found.where('status', '=', status);
     // Without tags the index of the list has all that the count reads.
     if (onlyTags.length > 0) found = found.where(sql<boolean>`tags @> ${onlyTags}::text[]`);
-    const { total } = await found.executeTakeFirstOrThrow();
-    return total;
+    return countRows(found);
   }
 
   async findDelivery(webhookId: string, deliveryId: string): Promise<Delivery | undefined> {

@@ -12,6 +12,7 @@ import type {
 import type { SealedHandover, SealedHandovers } from '../../../keys/handovers/rotate-sealed-handovers.ts';
 import { isVisible } from '../../../permissions/visible-records.ts';
 import type { AuditedChanges, NoteAction } from '../audit/audited-changes.ts';
+import { countRows } from '../count-rows.ts';
 import { earlierNowMs } from '../earlier-now.ts';
 import { lockedKey } from '../keys/key-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
@@ -66,13 +67,8 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
     return rows.map((row) => foundOf(row, nowMs));
   }
 
-  async count(keyId: string): Promise<number> {
-    const { total } = await this.#db
-      .selectFrom('handovers')
-      .select(({ fn }) => fn.countAll<number>().as('total'))
-      .where('key_id', '=', keyId)
-      .executeTakeFirstOrThrow();
-    return total;
+  count(keyId: string): Promise<number> {
+    return countRows(this.#db.selectFrom('handovers').where('key_id', '=', keyId));
   }
 
   async findByDigest(tokenDigest: Buffer, nowMs: number): Promise<FoundHandover | undefined> {

@@ -7,6 +7,7 @@ import type { JobPage, JobStep, JobStore, NewJob } from '../../../jobs/job-store
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
 import { actorColumns, actorOfRow } from '../audit/audit-log-tables.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
+import { countRows } from '../count-rows.ts';
 import { earlierNowMs } from '../earlier-now.ts';
 import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
@@ -24,12 +25,8 @@ export class PostgresJobStore implements JobStore {
 
   insert(job: NewJob, keyIds: readonly string[], mostRunning: number): Promise<boolean> {
     return this.#changes.make(job.change, async (trx, note) => {
-      const running = await trx
-        .selectFrom('jobs')
-        .select(({ fn }) => fn.countAll<number>().as('total'))
-        .where('state', '=', 'running')
-        .executeTakeFirstOrThrow();
-      if (running.total >= mostRunning) return false;
+      const running = await countRows(trx.selectFrom('jobs').where('state', '=', 'running'));
+      if (running >= mostRunning) return false;
       await trx.insertInto('jobs').values(rowOfJob(job, keyIds.length)).execute();
       await sql`
         INSERT INTO job_keys (job_id, position, key_id)
@@ -65,13 +62,8 @@ export class PostgresJobStore implements JobStore {
     return (await page.orderBy('id', 'desc').limit(limit).execute()).map(jobOfRow);
   }
 
-  async count(onlyTags: readonly string[]): Promise<number> {
-    const { total } = await this.#db
-      .selectFrom('jobs')
-      .select(({ fn }) => fn.countAll<number>().as('total'))
-      .where(isLimitedTo(onlyTags))
-      .executeTakeFirstOrThrow();
-    return total;
+  count(onlyTags: readonly string[]): Promise<number> {
+    return countRows(this.#db.selectFrom('jobs').where(isLimitedTo(onlyTags)));
   }
 
   cancel(jobId: string, change: ChangeContext): Promise<Job | undefined> {

@@ -15,6 +15,7 @@ import type {
 } from '../../../plans/plan-repository.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
+import { countRows } from '../count-rows.ts';
 import { hasTags } from '../keys/key-rows.ts';
 import { snapshotVersion } from '../keys/key-snapshots.ts';
 import type { RecordsDatabase } from '../records-database.ts';
@@ -65,10 +66,9 @@ export class PostgresPlanRepository implements PlanRepository {
     return (await page.execute()).map(planOfRow);
   }
 
-  async count({ text }: PlanFilter): Promise<number> {
-    let plans = this.#db.selectFrom('plans').select(({ fn }) => fn.countAll<number>().as('total'));
-    if (text !== undefined) plans = plans.where(hasText(text));
-    return (await plans.executeTakeFirstOrThrow()).total;
+  count({ text }: PlanFilter): Promise<number> {
+    const plans = this.#db.selectFrom('plans');
+    return countRows(text === undefined ? plans : plans.where(hasText(text)));
   }
 
   countBound(

@@ -11,6 +11,7 @@ import type {
 } from '../../../sign-in/session-store.ts';
 import { auditedSession, type Session, sessionTarget } from '../../../sign-in/signed-in-session.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
+import { countRows } from '../count-rows.ts';
 import { earlierNowMs } from '../earlier-now.ts';
 import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
@@ -62,13 +63,8 @@ export class PostgresSessionStore implements SessionStore {
     return rows.map((row) => sessionOfRow(row).session);
   }
 
-  async count(filter: Omit<SessionPage, 'limit' | 'beforeId'>): Promise<number> {
-    const { total } = await this.#db
-      .selectFrom('sign_in_sessions')
-      .select(({ fn }) => fn.countAll<number>().as('total'))
-      .where(matching(filter))
-      .executeTakeFirstOrThrow();
-    return total;
+  count(filter: Omit<SessionPage, 'limit' | 'beforeId'>): Promise<number> {
+    return countRows(this.#db.selectFrom('sign_in_sessions').where(matching(filter)));
   }
 
   remove(sessionId: string, change: ChangeContext): Promise<boolean> {
