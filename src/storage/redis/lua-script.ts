@@ -28,12 +28,10 @@ export class LuaScript {
     this.#numberOfKeys = Number(/-(\d+)\.lua$/.exec(file.pathname)?.[1]);
   }
 
-  /** Runs the script with its KEYS followed by its ARGV. Takes a callback instead of returning a promise: decisions are the hot path. */
-  call(redis: RedisConnection, keysAndArguments: string[], onReply: ScriptCallback): void {
-    this.#send(redis, this.#numberOfKeys, keysAndArguments, onReply);
-  }
-
-  /** Runs a script that takes any number of KEYS (`decideRequests-n.lua`). */
+  /**
+   * Runs a script that takes any number of KEYS (`decideRequests-n.lua`). Takes a callback instead of returning a promise: decisions are the
+   * hot path.
+   */
   callWithKeys(
     redis: RedisConnection,
     keys: readonly string[],
@@ -48,9 +46,9 @@ export class LuaScript {
     return promised((onReply) => this.callWithKeys(redis, keys, args, onReply));
   }
 
-  /** The same as a promise; rejects with `StoreUnavailable`. */
+  /** Runs a script that takes a fixed number of KEYS, followed by its ARGV. Rejects with `StoreUnavailable`. */
   run(redis: RedisConnection, keysAndArguments: string[]): Promise<unknown> {
-    return promised((onReply) => this.call(redis, keysAndArguments, onReply));
+    return promised((onReply) => this.#send(redis, this.#numberOfKeys, keysAndArguments, onReply));
   }
 
   // Not with callbacks that the client takes: they, and everything they refer to, would live until the old generation is collected.

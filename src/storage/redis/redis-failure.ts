@@ -29,6 +29,11 @@ export function redisUnavailable(error: unknown): StoreUnavailable {
   return error instanceof StoreUnavailable ? error : new StoreUnavailable('redis', safeRedisError(error));
 }
 
+/** The error for a reply that a script of ours does not give. */
+export function unexpectedReply(): Error {
+  return new Error('Redis replied to a script call with something else than the script returns');
+}
+
 /** Resolves with a reply of the Redis client. Rejects with `StoreUnavailable`. */
 export async function settled<Reply>(reply: Promise<Reply>): Promise<Reply> {
   try {

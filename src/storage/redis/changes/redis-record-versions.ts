@@ -11,7 +11,7 @@ import {
 } from '../../../limiter/record-versions.ts';
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
-import { redisUnavailable } from '../redis-failure.ts';
+import { redisUnavailable, settled } from '../redis-failure.ts';
 import { CHANGES_CHANNEL, customersKeyName, versionKeyName, windowKeyName } from '../redis-key-names.ts';
 
 const STEPS = 4;
@@ -108,8 +108,8 @@ export class RedisRecordVersions implements SharedVersions, RepublishedVersions 
   }
 
   async withdraw({ keyId, version }: RecordVersion): Promise<void> {
-    await within(CALL_TIMEOUT_MS, this.#publish([keyId]));
-    await this.#run(this.#withdrawVersion, [versionKeyName(keyId), version]);
+    await inTime(this.#publish([keyId]));
+    await inTime(this.#withdrawVersion.run(this.#redis, [versionKeyName(keyId), version]));
   }
 
   async publishNewer(committed: readonly CommittedVersion[]): Promise<ReadonlySet<string>> {
@@ -123,33 +123,25 @@ export class RedisRecordVersions implements SharedVersions, RepublishedVersions 
     return unsettled;
   }
 
-  #run(script: LuaScript, keyAndArguments: string[]): Promise<unknown> {
-    return within(CALL_TIMEOUT_MS, script.run(this.#redis, keyAndArguments));
-  }
-
   /**
    * Called before the version is written, while the mark makes every copy stale. When the reply to that write arrives, the server has sent
    * the message to all subscribers, so none repeats an old rejection after the change is acknowledged. If the message were sent last, a
    * server that stops before it has reached all subscribers would leave some with old rejections for a moment.
    */
-  async #publish(keyIds: readonly string[]): Promise<void> {
-    try {
-      await this.#redis.publish(CHANGES_CHANNEL, keyIds.join(' '));
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+  #publish(keyIds: readonly string[]): Promise<unknown> {
+    return settled(this.#redis.publish(CHANGES_CHANNEL, keyIds.join(' ')));
   }
 }
 
 function ignore(): void {}
 
 /** Rejects with `StoreUnavailable` if the reply has not come in time. The call may be executed all the same. */
-async function within<Reply>(timeoutMs: number, reply: Promise<Reply>): Promise<Reply> {
+async function inTime<Reply>(reply: Promise<Reply>): Promise<Reply> {
   const timeout = new AbortController();
   const silence = async (): Promise<never> => {
     // After a pause of this process a timer may be first, although the reply has come: so it is waited for in steps.
     for (let step = 0; step < STEPS; step += 1)
-      await pause(timeoutMs / STEPS, undefined, { signal: timeout.signal });
+      await pause(CALL_TIMEOUT_MS / STEPS, undefined, { signal: timeout.signal });
     throw redisUnavailable(new Error('no reply in time'));
   };
   const silent = silence();
@@ -168,7 +160,7 @@ async function inChunks<Item>(
 ): Promise<readonly unknown[]> {
   const replies: unknown[] = [];
   for (const chunk of partsOf(items, CHUNK_SIZE)) {
-    replies.push(...(await within(CALL_TIMEOUT_MS, call(chunk))));
+    replies.push(...(await inTime(call(chunk))));
   }
   return replies;
 }

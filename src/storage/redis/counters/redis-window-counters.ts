@@ -21,7 +21,7 @@ import { hashSlotOf } from '../decisions/hash-slot.ts';
 import { addressOf } from '../decisions/server-routing.ts';
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
-import { hadNoEffect, isElsewhere, redisUnavailable } from '../redis-failure.ts';
+import { hadNoEffect, isElsewhere, redisUnavailable, settled, unexpectedReply } from '../redis-failure.ts';
 import {
   CHANGES_CHANNEL,
   closedKeyName,
@@ -213,12 +213,8 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
 
   async #openCustomerWindows(keyId: string, limits: readonly Limit[]): Promise<readonly string[]> {
     if (limits.length === 0) return [];
-    try {
-      const names = await this.#redis.zrange(customersKeyName(keyId), '0', '-1');
-      return names.filter((name) => limits.some(({ windowName }) => name.startsWith(`${windowName}:`)));
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+    const names = await settled(this.#redis.zrange(customersKeyName(keyId), '0', '-1'));
+    return names.filter((name) => limits.some(({ windowName }) => name.startsWith(`${windowName}:`)));
   }
 
   /** The time by the clock of the key's server, which all of its windows use. */
@@ -269,8 +265,4 @@ function serverOf(redis: RedisConnection, keyId: string): RedisConnection {
   const server = redis.nodes('master').find((master) => addressOf(master) === address);
   if (server?.status !== 'ready') throw new NotCounted(NOT_REACHED);
   return server;
-}
-
-function unexpectedReply(): Error {
-  return new Error('Redis replied to a script call with something else than the script returns');
 }

@@ -2,7 +2,7 @@ import { NotCounted, UnreadableCounts } from '../../../limiter/not-counted.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { DeadlineQueue, type Due, PauseDetector } from '../../../platform/deadline-queue.ts';
 import type { LuaScript } from '../lua-script.ts';
-import { isRedirection, safeRedisError } from '../redis-failure.ts';
+import { isRedirection, safeRedisError, unexpectedReply } from '../redis-failure.ts';
 import {
   callDecision,
   type DecisionCallback,
@@ -144,11 +144,7 @@ export class DecisionCalls {
     const onReply: DecisionCallback = (error, reply) => {
       if (error) this.#failed(call, error);
       else if (reply !== undefined) this.#replied(call, route, reply);
-      else
-        this.#end(
-          call,
-          new Error('Redis replied to a script call with something else than the script returns'),
-        );
+      else this.#end(call, unexpectedReply());
     };
     if (route.callBatcher !== undefined) {
       route.callBatcher.add(this.#script, sent, onReply);

@@ -5,7 +5,7 @@ import { type DecidedWindow, limitAt } from '../../../limiter/request-limits.ts'
 import type { Clock } from '../../../platform/clock.ts';
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
-import { redisUnavailable } from '../redis-failure.ts';
+import { settled, unexpectedReply } from '../redis-failure.ts';
 import { CallDurations, DecisionCalls } from './decision-calls.ts';
 import {
   ALLOWED,
@@ -46,12 +46,8 @@ export class RedisRateLimiter implements RateLimiter {
   }
 
   /** Rejects with `StoreUnavailable` when a server does not respond. */
-  async ping(): Promise<void> {
-    try {
-      await this.#routes.ping();
-    } catch (error) {
-      throw redisUnavailable(error);
-    }
+  ping(): Promise<void> {
+    return settled(this.#routes.ping());
   }
 
   decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
@@ -106,8 +102,4 @@ function readWindows({ numbers, at }: DecisionReply, { limits }: LimitSubject): 
       isShared: ((flags >> (SHARED_BIT + index)) & 1) === 1,
     };
   });
-}
-
-function unexpectedReply(): Error {
-  return new Error('Redis replied to a script call with something else than the script returns');
 }
