@@ -1,4 +1,4 @@
-import { isRead, type NoteUnreadable } from '../../secrets/rotate-seals.ts';
+import { allItems, isRead, type NoteUnreadable } from '../../secrets/rotate-seals.ts';
 import { digestOfSecret } from '../../secrets/secret-digest.ts';
 import type { RotationReport, SecretVault } from '../../secrets/secret-vault.ts';
 
@@ -34,7 +34,6 @@ export interface SealedKeys {
   replace(age: SecretAge, key: SealedKey, by: ResealedKey): Promise<void>;
 }
 
-const KEYS_AT_ONCE = 500;
 /** Statements under way at a time, each about one key: several keys in one would lock them in an order that others don't keep to. */
 const REPLACED_AT_ONCE = 8;
 
@@ -67,22 +66,16 @@ interface Rotation {
 async function rotateAll({ keys, vault, noteUnreadable }: Rotation): Promise<RotationReport> {
   const report: RotationReport = { rotated: 0, current: 0, unkept: 0 };
   for (const age of ['present', 'previous'] as const) {
-    let last: string | undefined;
-    let page: readonly SealedKey[];
-    do {
-      page = await keys.after(age, last, KEYS_AT_ONCE);
-      const waiting = page.values();
-      const work = async () => {
-        for (const key of waiting) {
-          const rotate = async () => {
-            report[await rotateOne(age, key, { keys, vault })] += 1;
-          };
-          if (!(await isRead(rotate))) noteUnreadable(key.id);
-        }
-      };
-      await Promise.all(Array.from({ length: REPLACED_AT_ONCE }, work));
-      last = page.at(-1)?.id;
-    } while (page.length === KEYS_AT_ONCE);
+    const waiting = allItems<SealedKey>((last, limit) => keys.after(age, last?.id, limit));
+    const work = async () => {
+      for await (const key of waiting) {
+        const rotate = async () => {
+          report[await rotateOne(age, key, { keys, vault })] += 1;
+        };
+        if (!(await isRead(rotate))) noteUnreadable(key.id);
+      }
+    };
+    await Promise.all(Array.from({ length: REPLACED_AT_ONCE }, work));
   }
   return report;
 }
