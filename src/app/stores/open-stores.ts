@@ -85,7 +85,7 @@ function countInRedis(
     mode: settings.limiterFailureMode,
     liveReplicas,
     counters: redis.counters,
-    onCircuitChange: noteCircuit(settings.limiterFailureMode, log, watch),
+    onStateChange: noteCircuit(settings.limiterFailureMode, log, watch),
     onUnreadable: (consumerApiKeyId, { message: reason }) => {
       const decisions = throttle.note();
       if (decisions > 0)

@@ -21,7 +21,7 @@ interface Window {
 }
 
 /** Units of a window that were allowed here and that the shared count lacks at a time by the shared clock. */
-export type UncountedUnitsOf = (subject: LimitSubject, limit: Limit, nowMs: number) => number;
+type UncountedUnitsOf = (subject: LimitSubject, limit: Limit, nowMs: number) => number;
 
 /** A window for a request that is decided without the shared count. */
 interface MetWindow {

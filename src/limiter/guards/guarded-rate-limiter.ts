@@ -6,7 +6,7 @@ import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../ra
 import type { ChangeFeed } from '../record-versions.ts';
 import type { CostDifference } from '../window-counters.ts';
 import { CountRestorer, type RestorableCounters } from './count-restorer.ts';
-import { DegradedWindows, type UncountedUnitsOf } from './degraded-windows.ts';
+import { DegradedWindows } from './degraded-windows.ts';
 import { RejectionCache } from './rejection-cache.ts';
 
 /**
@@ -30,14 +30,8 @@ export interface FailureModeOptions {
   readonly clock: Clock;
   /** Replicas that share a limit, this one included; at least 1. */
   readonly liveReplicas: () => number;
-  /** Called for each request that was allowed locally and is certainly not in the shared counters. */
-  readonly onUncounted?: (subject: LimitSubject, decision: CountedDecision) => void;
-  /** Called with the difference when the cost of such a request is known. Returns whether it will be counted; false where it is missing. */
-  readonly onSettled?: (difference: CostDifference, nowMs: number) => boolean;
-  /** What of that is still not in the shared counters; nothing where it is missing. */
-  readonly uncountedUnits?: UncountedUnitsOf;
-  /** Called after each `allowed` or `limited` decision of the inner limiter: the store responds. `nowMs` is the store's time. */
-  readonly onShared?: (nowMs: number) => void;
+  /** Gets what was allowed locally and is certainly not in the shared counters, and gives it back once the store responds. */
+  readonly restorer: Pick<CountRestorer, 'size' | 'note' | 'settle' | 'unitsOf' | 'giveBack'>;
 }
 
 /** How long the limiter counts as degraded after a decision without the inner limiter, if no request follows. Milliseconds. */
@@ -63,7 +57,10 @@ export class FailureModeLimiter implements RateLimiter {
   constructor(inner: RateLimiter, options: FailureModeOptions) {
     this.#inner = inner;
     this.#options = options;
-    this.#windows = new DegradedWindows(options.clock, options.uncountedUnits);
+    const { clock, restorer } = options;
+    this.#windows = new DegradedWindows(clock, (subject, limit, nowMs) =>
+      restorer.unitsOf(subject, limit, nowMs),
+    );
   }
 
   /** The time by the store's clock, as far as it is known. Milliseconds since 1970. */
@@ -89,7 +86,8 @@ export class FailureModeLimiter implements RateLimiter {
       this.#aloneAtMs = undefined;
       if (decision.kind === 'allowed' || decision.kind === 'limited') {
         this.#windows.learn(subject, decision);
-        this.#options.onShared?.(decision.nowMs);
+        const { restorer } = this.#options;
+        if (restorer.size > 0) void restorer.giveBack(decision.nowMs);
       }
       decided(decision);
     });
@@ -101,8 +99,9 @@ export class FailureModeLimiter implements RateLimiter {
     const windows = difference.windows.filter(({ resetAtMs }) => resetAtMs > nowMs);
     if (windows.length === 0) return true;
     this.#windows.settle({ ...difference, windows });
-    if (!this.#uncounted.has(decision)) return false;
-    return this.#options.onSettled?.({ ...difference, windows }, nowMs) ?? false;
+    return (
+      this.#uncounted.has(decision) && this.#options.restorer.settle({ ...difference, windows }, nowMs)
+    );
   }
 
   #decideAlone(subject: LimitSubject, unavailable: Decision & { kind: 'unavailable' }): Decision {
@@ -121,7 +120,7 @@ export class FailureModeLimiter implements RateLimiter {
     const decision = this.#windows.decide(subject, this.#options.liveReplicas());
     // A call without a response may have been counted in the store all the same.
     if (decision.kind === 'allowed' && cause instanceof NotCounted) {
-      this.#options.onUncounted?.(subject, decision);
+      this.#options.restorer.note(subject, decision);
       if (subject.mayRelease) this.#uncounted.add(decision);
     }
     return decision;
@@ -277,15 +276,10 @@ export class CircuitBreaker implements RateLimiter {
 }
 
 /** What guarding a shared limiter needs. */
-export interface GuardOptions {
-  readonly clock: Clock;
+export interface GuardOptions extends CircuitBreakerOptions, Omit<FailureModeOptions, 'restorer'> {
   readonly random: Random;
   readonly changes: ChangeFeed;
-  readonly mode: FailureMode;
-  readonly liveReplicas: () => number;
   readonly counters: RestorableCounters;
-  readonly onCircuitChange?: (state: CircuitState) => void;
-  readonly onUnreadable?: (keyId: string, cause: UnreadableCounts) => void;
 }
 
 /** A shared limiter with its guards. The parts are exposed for their metrics. */
@@ -304,25 +298,10 @@ export interface GuardedRateLimiter {
  * store; the failure mode, which decides instead; the rejection cache, so that a key over its limit does not cost a call for each request.
  */
 export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): GuardedRateLimiter {
-  const { clock, random, changes, mode, liveReplicas, counters, onCircuitChange, onUnreadable } = options;
-  const restorer = new CountRestorer({ counters, clock, random });
-  const breaker = new CircuitBreaker(shared, {
-    clock,
-    ...(onCircuitChange !== undefined && { onStateChange: onCircuitChange }),
-    ...(onUnreadable !== undefined && { onUnreadable }),
-  });
-  const failureMode = new FailureModeLimiter(breaker, {
-    mode,
-    clock,
-    liveReplicas,
-    onUncounted: (subject, decision) => restorer.note(subject, decision),
-    onSettled: (difference, nowMs) => restorer.settle(difference, nowMs),
-    uncountedUnits: (subject, limit, nowMs) => restorer.unitsOf(subject, limit, nowMs),
-    onShared: (nowMs) => {
-      if (restorer.size > 0) void restorer.giveBack(nowMs);
-    },
-  });
-  const rejectionCache = new RejectionCache(failureMode, { clock, changes });
+  const restorer = new CountRestorer(options);
+  const breaker = new CircuitBreaker(shared, options);
+  const failureMode = new FailureModeLimiter(breaker, { ...options, restorer });
+  const rejectionCache = new RejectionCache(failureMode, options);
   const settleAlone: SettleAlone = (decision, difference) => failureMode.settle(decision, difference);
   return { limiter: rejectionCache, rejectionCache, failureMode, breaker, restorer, settleAlone };
 }

@@ -36,9 +36,12 @@ function setUp(mode: FailureMode, cause: Error = new CircuitOpen()) {
     mode,
     clock,
     liveReplicas: () => responses.liveReplicas,
-    onUncounted: ({ keyId }) => uncounted.push(keyId),
-    onShared: () => {
-      shared += 1;
+    restorer: {
+      ...{ size: 1, settle: () => false, unitsOf: () => 0 },
+      note: ({ keyId }) => void uncounted.push(keyId),
+      giveBack: async () => {
+        shared += 1;
+      },
     },
   });
   const ask = (fields: Partial<TestSubject> = {}): FlatDecision => {
