@@ -1,5 +1,4 @@
 import type { Clock } from '../../platform/clock.ts';
-import { customerWindowName, MAX_CUSTOMER_WINDOWS, OTHER_CUSTOMERS } from '../customer-windows.ts';
 import { windowEndMs } from '../period.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 import { isNewerVersion, VERSION_KEPT_MS } from '../record-versions.ts';
@@ -61,23 +60,13 @@ export class InProcessRateLimiter implements RateLimiter {
   }
 
   #meet({ keyId, limits, customerId }: LimitSubject, nowMs: number): MetWindow[] {
-    const metAt = (place: WindowPlace, limit: Limit, isShared: boolean): MetWindow => {
-      const open = this.#table.window(place, nowMs);
-      return { limit, place, open, quota: limitAt(limit, nowMs), isShared };
-    };
     let opening = 0;
     return limits.map((limit) => {
-      if (limit.per === 'key') return metAt({ keyId, kind: 'windows', name: limit.windowName }, limit, false);
-      const name = customerWindowName(limit, customerId);
-      const own = metAt({ keyId, kind: 'customerWindows', name }, limit, false);
-      if (own.open !== undefined) return own;
-      const isOther = customerId === OTHER_CUSTOMERS;
-      if (isOther || this.#table.hasCustomerWindows(keyId, MAX_CUSTOMER_WINDOWS - opening, nowMs)) {
-        const shared = customerWindowName(limit, OTHER_CUSTOMERS);
-        return metAt({ keyId, kind: 'windows', name: shared }, limit, true);
-      }
-      opening += 1;
-      return own;
+      const place = this.#table.place({ keyId, customerId, opening }, limit, nowMs);
+      const open = this.#table.window(place, nowMs);
+      if (place.kind === 'customerWindows' && open === undefined) opening += 1;
+      const isShared = limit.per === 'customer' && place.kind === 'windows';
+      return { limit, place, open, quota: limitAt(limit, nowMs), isShared };
     });
   }
 

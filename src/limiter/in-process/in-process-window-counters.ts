@@ -1,13 +1,7 @@
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
-import {
-  customerWindowName,
-  MAX_CUSTOMER_WINDOWS,
-  OTHER_CUSTOMERS,
-  windowNameOf,
-} from '../customer-windows.ts';
+import { customerWindowName, OTHER_CUSTOMERS, windowNameOf } from '../customer-windows.ts';
 import { windowEndMs } from '../period.ts';
-import type { Limit } from '../request-limits.ts';
 import {
   type CostDifference,
   type CounterSubject,
@@ -20,7 +14,7 @@ import {
   type WindowCounters,
   type WindowCounts,
 } from '../window-counters.ts';
-import { type OpenWindow, TOMBSTONE, type WindowPlace, type WindowTable } from './window-table.ts';
+import { type OpenWindow, TOMBSTONE, type WindowTable } from './window-table.ts';
 
 /** Most units that can be granted to one window in total. */
 const MOST = 999_999_999_999_999;
@@ -44,7 +38,7 @@ export class InProcessWindowCounters implements WindowCounters {
   async read({ keyId, limits, customerId }: CounterSubject): Promise<WindowCounts> {
     const nowMs = this.#clock.nowMs();
     const counters = limits.map((limit): WindowCounter => {
-      const place = this.#place({ keyId, customerId }, limit, nowMs);
+      const place = this.#table.place({ keyId, customerId }, limit, nowMs);
       const open = this.#table.window(place, nowMs);
       if (open === undefined) return { limit, used: 0, granted: 0, resetAtMs: null };
       return { limit, used: open.used + open.granted, granted: open.granted, resetAtMs: open.resetAtMs };
@@ -78,7 +72,7 @@ export class InProcessWindowCounters implements WindowCounters {
     if (this.#table.version(keyId, nowMs) === TOMBSTONE) return;
     for (const limit of limits) {
       if (!this.#isNew(operationId, keyId, windowNameOf(limit, customerId, false))) continue;
-      const place = this.#place({ keyId, customerId }, limit, nowMs);
+      const place = this.#table.place({ keyId, customerId }, limit, nowMs);
       const resetAtMs = windowEndMs(nowMs, limit.period);
       const open = this.#table.window(place, nowMs) ?? { resetAtMs, used: 0, granted: 0 };
       open.used = Math.max(open.used - units, -MOST);
@@ -106,7 +100,7 @@ export class InProcessWindowCounters implements WindowCounters {
   async passOnce({ keyId, limit, customerId, threshold, quota }: PassedThreshold): Promise<boolean> {
     const nowMs = this.#clock.nowMs();
     const open = this.#table.window(
-      this.#place({ keyId, customerId: customerId ?? '' }, limit, nowMs),
+      this.#table.place({ keyId, customerId: customerId ?? '' }, limit, nowMs),
       nowMs,
     );
     // It was reset, or has ended, since it passed.
@@ -127,20 +121,5 @@ export class InProcessWindowCounters implements WindowCounters {
     if (addedAtMs !== undefined && nowMs < addedAtMs + GRANT_REMEMBERED_MS) return false;
     this.#operations.set(operation, nowMs);
     return true;
-  }
-
-  /** The place of a limit's window. Customers beyond the bound share one. */
-  #place(
-    { keyId, customerId }: { readonly keyId: string; readonly customerId: string },
-    limit: Limit,
-    nowMs: number,
-  ): WindowPlace {
-    if (limit.per === 'key') return { keyId, kind: 'windows', name: limit.windowName };
-    const own = { keyId, kind: 'customerWindows', name: customerWindowName(limit, customerId) } as const;
-    const isOpen = this.#table.window(own, nowMs) !== undefined;
-    const isOther =
-      customerId === OTHER_CUSTOMERS || this.#table.hasCustomerWindows(keyId, MAX_CUSTOMER_WINDOWS, nowMs);
-    if (isOpen || !isOther) return own;
-    return { keyId, kind: 'windows', name: customerWindowName(limit, OTHER_CUSTOMERS) };
   }
 }

@@ -1,3 +1,6 @@
+import { customerWindowName, MAX_CUSTOMER_WINDOWS, OTHER_CUSTOMERS } from '../customer-windows.ts';
+import type { Limit } from '../request-limits.ts';
+
 /** An open window. */
 export interface OpenWindow {
   readonly resetAtMs: number;
@@ -36,6 +39,14 @@ export interface WindowPlace {
   readonly name: string;
 }
 
+/** A customer of a key. */
+interface CountedCustomer {
+  readonly keyId: string;
+  readonly customerId: string;
+  /** Windows of customers that the same request is about to open. */
+  readonly opening?: number;
+}
+
 /** Entries looked at for each new one: two, so that the table is swept faster than it can grow. */
 const SWEPT_PER_INSERT = 2;
 
@@ -53,6 +64,16 @@ export class WindowTable {
     return this.#entries.size;
   }
 
+  /** Where a limit counts a customer. Customers beyond the bound share a window. */
+  place({ keyId, customerId, opening = 0 }: CountedCustomer, limit: Limit, nowMs: number): WindowPlace {
+    if (limit.per === 'key') return { keyId, kind: 'windows', name: limit.windowName };
+    const own = { keyId, kind: 'customerWindows', name: customerWindowName(limit, customerId) } as const;
+    if (this.window(own, nowMs) !== undefined) return own;
+    const isOther =
+      customerId === OTHER_CUSTOMERS || this.#hasCustomerWindows(keyId, MAX_CUSTOMER_WINDOWS - opening, nowMs);
+    return isOther ? { keyId, kind: 'windows', name: customerWindowName(limit, OTHER_CUSTOMERS) } : own;
+  }
+
   /** The open window of a place. */
   window({ keyId, kind, name }: WindowPlace, nowMs: number): OpenWindow | undefined {
     const window = this.#entries.get(keyId)?.[kind].get(name);
@@ -61,14 +82,6 @@ export class WindowTable {
 
   openWindow({ keyId, kind, name }: WindowPlace, window: OpenWindow, nowMs: number): void {
     this.#entry(keyId, nowMs)[kind].set(name, window);
-  }
-
-  /** Whether a key has at least `count` open windows of customers. Looks through them only where there may be that many. */
-  hasCustomerWindows(keyId: string, count: number, nowMs: number): boolean {
-    const windows = this.#entries.get(keyId)?.customerWindows;
-    if (windows === undefined || windows.size < count) return false;
-    removeEnded(windows, nowMs);
-    return windows.size >= count;
   }
 
   /** Closes a window of the key. */
@@ -96,6 +109,14 @@ export class WindowTable {
 
   setVersion(keyId: string, stored: StoredVersion, nowMs: number): void {
     this.#entry(keyId, nowMs).version = stored;
+  }
+
+  /** Whether a key has at least `count` open windows of customers. Looks through them only where there may be that many. */
+  #hasCustomerWindows(keyId: string, count: number, nowMs: number): boolean {
+    const windows = this.#entries.get(keyId)?.customerWindows;
+    if (windows === undefined || windows.size < count) return false;
+    removeEnded(windows, nowMs);
+    return windows.size >= count;
   }
 
   #entry(keyId: string, nowMs: number): Entry {
