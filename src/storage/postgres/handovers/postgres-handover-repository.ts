@@ -11,6 +11,7 @@ import type {
 } from '../../../keys/handovers/handover-repository.ts';
 import type { SealedHandover, SealedHandovers } from '../../../keys/handovers/rotate-sealed-handovers.ts';
 import { isVisible } from '../../../permissions/visible-records.ts';
+import { isoSeconds } from '../../../platform/timestamps.ts';
 import type { AuditedChanges, NoteAction } from '../audit/audited-changes.ts';
 import { countRows } from '../count-rows.ts';
 import { earlierNowMs } from '../earlier-now.ts';
@@ -52,7 +53,7 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
         .execute();
       const changes = changedFields(null, {
         handoverId: handover.id,
-        handoverExpiresAt: new Date(handover.expiresAtMs).toISOString().replace(/\.\d{3}Z$/, 'Z'),
+        handoverExpiresAt: isoSeconds(handover.expiresAtMs),
         ...(handover.note !== null && { note: handover.note }),
       });
       note({ action: 'key.offer-handover', target: keyTarget(key), changes });
@@ -78,9 +79,10 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
 
   revoke(keyId: string, handoverId: string, change: ChangeContext): Promise<Handover | undefined> {
     return this.#changes.make(change, async (trx, note) => {
-      const row = await lockedHandover(trx, (link) =>
-        link.where('id', '=', handoverId).where('key_id', '=', keyId),
-      );
+      const row = await lockHandovers(trx)
+        .where('id', '=', handoverId)
+        .where('key_id', '=', keyId)
+        .executeTakeFirst();
       const key = row && (await selectTarget(trx, keyId));
       if (row === undefined || key === undefined || !isVisible(key.tags, change.onlyTags)) return undefined;
       if (row.used_at !== null || row.revoked_at !== null) return handoverOf(row);
@@ -97,7 +99,7 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
     change: ChangeContext,
   ): Promise<(FoundHandover & { readonly secret?: string }) | undefined> {
     return this.#changes.make(change, async (trx, note) => {
-      const locked = await lockedHandover(trx, (link) => link.where('token_digest', '=', tokenDigest));
+      const locked = await lockHandovers(trx).where('token_digest', '=', tokenDigest).executeTakeFirst();
       if (locked === undefined) return undefined;
       // The key can't be deleted, rotated or disabled until the secret is handed over.
       await trx.selectFrom('consumer_keys').select('id').where('id', '=', locked.key_id).forShare().execute();
@@ -224,15 +226,8 @@ function handoverOf(row: HandoverRow): Handover {
   };
 }
 
-function lockedHandover(
-  trx: RecordsDatabase,
-  only: (link: ReturnType<typeof selectHandovers>) => ReturnType<typeof selectHandovers>,
-) {
-  return only(selectHandovers(trx)).forUpdate().executeTakeFirst();
-}
-
-function selectHandovers(trx: RecordsDatabase) {
-  return trx.selectFrom('handovers').select(COLUMNS);
+function lockHandovers(trx: RecordsDatabase) {
+  return trx.selectFrom('handovers').select(COLUMNS).forUpdate();
 }
 
 /** What the audit log says of the key of a link; undefined if it was deleted. */
