@@ -1,6 +1,6 @@
 import type { PassedThreshold } from '../limiter/window-counters.ts';
 import type { Logger } from '../platform/logger.ts';
-import { isoSeconds } from '../platform/timestamps.ts';
+import { isoSecondsUp } from '../platform/timestamps.ts';
 import type { EventType } from './event-types.ts';
 import type { OutboxEvent } from './outbox-event.ts';
 
@@ -115,8 +115,7 @@ function thresholdEvent(
   const data = {
     limitId: limit.id,
     ...{ threshold, limit: quota, used },
-    // Rounded up, as the API does: at the instant shown the window has ended.
-    resetTime: isoSeconds(Math.ceil(resetAtMs / 1000) * 1000),
+    resetTime: isoSecondsUp(resetAtMs),
     ...(customerId !== undefined && { customerId: mask(customerId) }),
   };
   return { id: `threshold_${makeId()}`, type: TYPE, subject: keyId, atMs, data: JSON.stringify(data) };

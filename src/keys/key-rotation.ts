@@ -5,7 +5,6 @@ import type { Random } from '../platform/random.ts';
 import { createSecret } from '../secrets/secret-format.ts';
 import type { ConsumerKey, KeyRotation } from './consumer-key.ts';
 import { isKeyId } from './key-id.ts';
-import type { UpdatedKey } from './key-repository.ts';
 import type { KeptSecret, SecretRepository } from './secrets/secret-repository.ts';
 import type { SecretSealer } from './secrets/stored-secret.ts';
 
@@ -101,14 +100,7 @@ export class KeyRotations {
 
   async #change(
     keyId: string,
-    write: () => Promise<
-      | UpdatedKey
-      | 'key_not_found'
-      | 'rotation_in_progress'
-      | 'secret_taken'
-      | 'secret_replaced'
-      | 'no_rotation'
-    >,
+    write: () => ReturnType<SecretRepository['rotate' | 'endRotation']>,
   ): Promise<ConsumerKey> {
     const { versions } = this.#options;
     await versions.markStale([keyId]);
