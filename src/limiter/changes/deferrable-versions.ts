@@ -17,7 +17,7 @@ export interface DeferrableVersionsOptions {
 
 /** How long a part that did not respond is left alone, so that only one change waits for it. Milliseconds. */
 const AWAY_MS = 2000;
-/** Keys whose calls are under way together, if they are in several parts. */
+/** Parts whose calls are under way together. Without a cluster there is one, which takes all keys with one call. */
 const CALLED_AT_ONCE = 500;
 
 /**
@@ -97,10 +97,9 @@ export class DeferrableVersions {
   ): Promise<boolean> {
     const reachable = keyIds.filter((keyId) => !this.#isAway(keyId));
     const parts = [...Map.groupBy(reachable, this.#options.partOf)];
-    // One part, without a cluster, takes all keys with one call.
-    const step = parts.length > 1 ? CALLED_AT_ONCE : 1;
-    for (let start = 0; start < parts.length; start += step) {
-      const calls = parts.slice(start, start + step).map(([part, ids]) => this.#callPart(part, ids, call));
+    for (let start = 0; start < parts.length; start += CALLED_AT_ONCE) {
+      const some = parts.slice(start, start + CALLED_AT_ONCE);
+      const calls = some.map(([part, ids]) => this.#callPart(part, ids, call));
       // A change waits once: of the parts that were not called yet, it may be that none responds either.
       if ((await Promise.all(calls)).includes(false)) return false;
     }

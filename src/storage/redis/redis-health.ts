@@ -70,7 +70,13 @@ async function ofServers<T>(
 
 /** From INFO and not CONFIG GET, which managed servers forbid. */
 function describe(node: Redis, info: string): RedisServer {
-  return { address: addressOf(node), ...readServer(info) };
+  return {
+    address: addressOf(node),
+    version: fieldOf(info, 'redis_version'),
+    role: fieldOf(info, 'role'),
+    evictionPolicy: fieldOf(info, 'maxmemory_policy'),
+    isAppendOnly: fieldOf(info, 'aof_enabled') === '1',
+  };
 }
 
 /** Sentences, one for each reason not to work with a server. They hold no address and no credential. */
@@ -90,15 +96,6 @@ export function serverFaults({
     );
   }
   return faults;
-}
-
-function readServer(info: string): Omit<RedisServer, 'address'> {
-  return {
-    version: fieldOf(info, 'redis_version'),
-    role: fieldOf(info, 'role'),
-    evictionPolicy: fieldOf(info, 'maxmemory_policy'),
-    isAppendOnly: fieldOf(info, 'aof_enabled') === '1',
-  };
 }
 
 /** Empty if the server does not report it. */

@@ -165,7 +165,8 @@ async function inChunks<Item>(
   return replies;
 }
 
-function partsOf<Item>(items: readonly Item[], size: number): (readonly Item[])[] {
+/** The items in parts of at most `size`. */
+export function partsOf<Item>(items: readonly Item[], size: number): (readonly Item[])[] {
   const parts: (readonly Item[])[] = [];
   for (let start = 0; start < items.length; start += size) parts.push(items.slice(start, start + size));
   return parts;

@@ -16,7 +16,7 @@ import {
   type WindowCounters,
   type WindowCounts,
 } from '../../../limiter/window-counters.ts';
-import { outliveRejections } from '../changes/redis-record-versions.ts';
+import { outliveRejections, partsOf } from '../changes/redis-record-versions.ts';
 import { hashSlotOf } from '../decisions/hash-slot.ts';
 import { addressOf } from '../decisions/server-routing.ts';
 import { LuaScript } from '../lua-script.ts';
@@ -76,11 +76,8 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   async readAll(subjects: readonly CounterSubject[]): Promise<readonly WindowCounts[]> {
     // On a cluster, each consumer key has its own hash slot.
     const atOnce = this.#redis instanceof Redis ? READ_AT_ONCE : 1;
-    const calls: Promise<readonly WindowCounts[]>[] = [];
-    for (let start = 0; start < subjects.length; start += atOnce) {
-      calls.push(this.#readTogether(subjects.slice(start, start + atOnce)));
-    }
-    return (await Promise.all(calls)).flat();
+    const parts = partsOf(subjects, atOnce);
+    return (await Promise.all(parts.map((part) => this.#readTogether(part)))).flat();
   }
 
   async restore(uncounted: UncountedUnits, operationId: string): Promise<void> {
@@ -116,10 +113,8 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
         ? await this.#openCustomerWindows(keyId, perCustomer)
         : perCustomer.map((limit) => customerWindowName(limit, customerId));
     const repliesMs = [await this.#clear(keyId, [...ofKey, ...shared], [])];
-    for (let start = 0; start < ofCustomers.length; start += CLOSED_AT_ONCE) {
-      const names = ofCustomers.slice(start, start + CLOSED_AT_ONCE);
+    for (const names of partsOf(ofCustomers, CLOSED_AT_ONCE))
       repliesMs.push(await this.#clear(keyId, names, names));
-    }
     await outliveRejections(repliesMs);
   }
 
