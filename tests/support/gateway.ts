@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
+import { endChild, hasEnded } from './end-child.ts';
 import { until } from './until.ts';
 
 const SOURCE = resolve(import.meta.dirname, '../../src');
@@ -106,12 +107,8 @@ export async function startGateway(
       child.kill('SIGTERM');
       return closed;
     },
-    kill: async () => {
-      // Workers hold its output open until they have ended as well.
-      const gone = once(child, 'exit');
-      child.kill('SIGKILL');
-      await gone;
-    },
+    // It does not wait for the end of the output: workers hold that open until they have ended as well.
+    kill: () => endChild(child),
   };
   if (isReady) await reach(() => isReadyAt(gateway.opsUrl));
   return gateway;
@@ -124,10 +121,6 @@ async function isReadyAt(opsUrl: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
-  return exitCode !== null || signalCode !== null;
 }
 
 /** Each replica logs that it starts, with its process id. */

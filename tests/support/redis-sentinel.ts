@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { endChild } from './end-child.ts';
 import { freePort } from './free-port.ts';
 import { redisBinary } from './redis-binary.ts';
 import { type RedisServer, respondsToPing, startRedisServer } from './redis-server.ts';
@@ -22,7 +22,6 @@ export async function startSentinel(
   configuration: readonly string[] = [],
 ): Promise<RedisSentinel> {
   const binary = await redisBinary();
-  if (binary === undefined) throw new Error('No redis-server on the PATH.');
   const port = await freePort();
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-sentinel-'));
   const file = join(directory, 'sentinel.conf');
@@ -36,11 +35,7 @@ export async function startSentinel(
   const onExit = () => child.kill('SIGKILL');
   process.once('exit', onExit);
   const stop = async () => {
-    if (child.exitCode === null && child.signalCode === null) {
-      const gone = once(child, 'exit');
-      child.kill('SIGKILL');
-      await gone;
-    }
+    await endChild(child);
     process.removeListener('exit', onExit);
     await rm(directory, { recursive: true, force: true });
   };

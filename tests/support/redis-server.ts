@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { endChild, hasEnded } from './end-child.ts';
 import { freePort, isFree } from './free-port.ts';
 import { redisBinary } from './redis-binary.ts';
 import { until } from './until.ts';
@@ -62,7 +63,8 @@ async function start(binary: string, port: number, args: readonly string[]): Pro
   const onExit = () => child.kill('SIGKILL');
   process.once('exit', onExit);
   const stop = async () => {
-    await end(child);
+    // SIGKILL: the data is a test's, and a paused process hears nothing else.
+    await endChild(child);
     process.removeListener('exit', onExit);
     await rm(directory, { recursive: true, force: true });
   };
@@ -85,20 +87,6 @@ async function start(binary: string, port: number, args: readonly string[]): Pro
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
   };
-}
-
-function hasEnded(child: ChildProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
-}
-
-/** SIGKILL: the data is a test's, and a paused process hears nothing else. */
-async function end(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || hasEnded(child)) {
-    return;
-  }
-  const gone = once(child, 'exit');
-  child.kill('SIGKILL');
-  await gone;
 }
 
 /** Whether a server on a loopback port responds to PING. */
