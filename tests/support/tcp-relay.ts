@@ -23,6 +23,7 @@ export class TcpRelay {
   readonly #clients = new Set<Socket>();
   readonly #upstreams = new Set<Socket>();
   #isSilent = false;
+  #losesReply = false;
   #delayMs = 0;
   #accepted = 0;
 
@@ -82,6 +83,11 @@ export class TcpRelay {
     this.#delayMs = ms;
   }
 
+  /** Ends the connection on which the server responds next, instead of passing that on. */
+  loseReply(): void {
+    this.#losesReply = true;
+  }
+
   /** Ends all connections, and every new one at once. */
   reject(): void {
     this.#upstreamPort = undefined;
@@ -118,6 +124,11 @@ export class TcpRelay {
     let waiting = 0;
     let last: Promise<unknown> = Promise.resolve();
     upstream.on('data', (bytes: Buffer) => {
+      if (this.#losesReply) {
+        this.#losesReply = false;
+        client.destroy();
+        return;
+      }
       const response = rewrite(bytes);
       if (this.#delayMs === 0 && waiting === 0) {
         client.write(response);

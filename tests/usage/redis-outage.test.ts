@@ -5,9 +5,9 @@ import { systemRandom } from '../../src/platform/random.ts';
 import type { LiveUsage } from '../../src/usage/live-usage.ts';
 import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { expectedUsage, mix } from './support/expected-usage.ts';
-import { startReplyLosingProxy } from './support/reply-losing-proxy.ts';
 import { openRedisUsage, silent, takeAll } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
@@ -28,8 +28,8 @@ describe('a replica whose Redis fails', () => {
 
   it('counts each request once although replies of Redis get lost', async () => {
     const keyIds = await world.newKeys(3);
-    const proxy = await startReplyLosingProxy(world.redis.port);
-    const { live, close } = await openRedisUsage(proxy.url, { timeoutMs: 500 });
+    const relay = await TcpRelay.start(world.redis.port);
+    const { live, close } = await openRedisUsage(relay.urlOf(world.redis.url), { timeoutMs: 500 });
     const { buffer, writer } = replica(live);
     try {
       const requests = mix(0, 3000, keyIds);
@@ -37,7 +37,7 @@ describe('a replica whose Redis fails', () => {
         buffer.record(request);
         if (index === 0) await writer.write();
         if (index % 300 !== 299) continue;
-        proxy.loseReplyAfter(0);
+        relay.loseReply();
         expect(await writer.write()).toBe(false);
         // Half of the time the counts have moved on before the write is made again.
         if (index % 600 === 299) await world.flushAll();
@@ -48,7 +48,7 @@ describe('a replica whose Redis fails', () => {
       }
     } finally {
       await close();
-      await proxy.close();
+      await relay.stop();
     }
   });
 

@@ -15,9 +15,9 @@ import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
-import { type ReplyLosingProxy, startReplyLosingProxy } from './support/reply-losing-proxy.ts';
 import { completed, sliceOf } from './support/sample-usage.ts';
 import { expireLeases, openRedisUsage, silent, writeSlices } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
@@ -171,23 +171,23 @@ describe('usage when Redis goes back in time', () => {
   });
 
   /** A further write without a reply, on a connection that knows the data set and the scripts. */
-  async function loseAnotherReply(replica: Writing, proxy: ReplyLosingProxy): Promise<void> {
+  async function loseAnotherReply(replica: Writing, relay: TcpRelay): Promise<void> {
     const [keyId = ''] = await world.newKeys(1);
     await until(async () => (await writeSlices(replica.live, sliceOf(keyId, {}))) === 'written');
-    proxy.loseReplyAfter(0);
+    relay.loseReply();
     expect(await replica.writer.write()).toBe(false);
   }
 
   it('counts a first write once, though its reply and then all data are lost', async () => {
     const [keyId = '', another = ''] = await world.newKeys(2);
-    const proxy = await startReplyLosingProxy(redis.port);
-    const replica = await startReplica(keyId, proxy.url);
+    const relay = await TcpRelay.start(redis.port);
+    const replica = await startReplica(keyId, relay.urlOf(redis.url));
     const other = await startReplica(keyId);
     try {
       // By another writer: the connection then knows the data set and the script.
       await writeSlices(replica.live, sliceOf(another, {}));
       replica.record(50);
-      proxy.loseReplyAfter(0);
+      relay.loseReply();
       expect(await replica.writer.write()).toBe(false);
       await other.flush();
       await command('FLUSHALL');
@@ -199,7 +199,7 @@ describe('usage when Redis goes back in time', () => {
     } finally {
       await replica.close();
       await other.close();
-      await proxy.close();
+      await relay.stop();
     }
   });
 
@@ -209,19 +209,19 @@ describe('usage when Redis goes back in time', () => {
     ['was so restarted and the next reply is lost, too', restartFromSnapshot, loseAnotherReply],
   ])('counts once what was moved before its reply was lost and Redis %s', async (_what, lose, loseMore) => {
     const [keyId = ''] = await world.newKeys(1);
-    const proxy = await startReplyLosingProxy(redis.port);
-    const replica = await startReplica(keyId, proxy.url);
+    const relay = await TcpRelay.start(redis.port);
+    const replica = await startReplica(keyId, relay.urlOf(redis.url));
     const other = await startReplica(keyId);
     try {
       replica.record(1);
       await replica.write();
       await command('SAVE');
       replica.record(49);
-      proxy.loseReplyAfter(0);
+      relay.loseReply();
       expect(await replica.writer.write()).toBe(false);
       await other.flush();
       await lose(other);
-      await loseMore(replica, proxy);
+      await loseMore(replica, relay);
       await replica.write();
       for (const _ of ['at once', 'after a move', 'after another']) {
         expect(await other.requests()).toBe(50);
@@ -230,21 +230,21 @@ describe('usage when Redis goes back in time', () => {
     } finally {
       await replica.close();
       await other.close();
-      await proxy.close();
+      await relay.stop();
     }
   });
 
   it('counts once what is moved while its reply is lost and Redis loses all its data', async () => {
     const [keyId = ''] = await world.newKeys(1);
-    const proxy = await startReplyLosingProxy(redis.port);
-    const replica = await startReplica(keyId, proxy.url);
+    const relay = await TcpRelay.start(redis.port);
+    const replica = await startReplica(keyId, relay.urlOf(redis.url));
     const other = await startReplica(keyId);
     const locking = await world.records.db.startTransaction().execute();
     try {
       replica.record(1);
       await replica.write();
       replica.record(49);
-      proxy.loseReplyAfter(0);
+      relay.loseReply();
       expect(await replica.writer.write()).toBe(false);
       // The move has noted the write and waits for the key.
       await sql`SELECT FROM consumer_keys WHERE id = ${keyId} FOR UPDATE`.execute(locking);
@@ -266,7 +266,7 @@ describe('usage when Redis goes back in time', () => {
       if (!locking.isCommitted) await locking.rollback().execute();
       await replica.close();
       await other.close();
-      await proxy.close();
+      await relay.stop();
     }
   });
 
