@@ -2,12 +2,11 @@ import { createWriteStream } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Browser } from 'playwright-core';
-import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { startFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
-import { MIGRATIONS } from '../support/records.ts';
+import { openTestRecords } from '../support/records.ts';
 import { scriptCommand } from '../support/script-command.ts';
 import { findPostgres, findRedis, makeMigratedDatabase } from '../support/test-stores.ts';
 
@@ -38,14 +37,7 @@ process.env.TEST_DATABASE_TEMPLATE = (await makeMigratedDatabase(postgres)).url;
 process.env.TEST_REDIS_URL = redis.url;
 const fleet = await startFleet(1);
 const browser = await launchChromium();
-const records = openRecords({
-  url: fleet.databaseUrl,
-  maxConnections: 4,
-  migrationsDirectory: MIGRATIONS,
-  defaultPlanId: 'default',
-  chainSecrets: null,
-  onIdleError: () => {},
-});
+const records = openTestRecords(fleet.databaseUrl, { chainSecrets: null });
 try {
   await fill(records.db);
   await measure(browser, fleet.replicas[0]?.url ?? '');

@@ -2,27 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { expect, it } from '@jest/globals';
 import { pino } from 'pino';
 import { PreviousSecretUses } from '../../src/keys/secrets/previous-secret-uses.ts';
-import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { MIGRATIONS } from '../support/records.ts';
+import { openTestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { createMigratedDatabase } from '../support/stores.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
-import { TEST_VAULT } from '../support/test-vault.ts';
 
 const USED_AT_MS = Date.UTC(2026, 1, 3, 4, 5, 6);
 
 it('uses of previous secrets noted while Postgres is down are written later', async () => {
   const database = await createMigratedDatabase();
   const relay = await TcpRelay.start(portOf(database.url));
-  const records = openRecords({
-    url: relay.urlOf(database.url),
-    maxConnections: 2,
-    migrationsDirectory: MIGRATIONS,
-    defaultPlanId: null,
-    chainSecrets: TEST_VAULT,
-    onIdleError: () => {},
-  });
+  const records = openTestRecords(relay.urlOf(database.url), { defaultPlanId: null });
   try {
     const key = sampleKey();
     await records.keys.insert(key, sampleChange());

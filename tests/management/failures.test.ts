@@ -4,10 +4,8 @@ import { StoreUnavailable } from '../../src/errors.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createSecret } from '../../src/secrets/secret-format.ts';
-import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { freePort } from '../support/free-port.ts';
-import { MIGRATIONS } from '../support/records.ts';
-import { TEST_VAULT } from '../support/test-vault.ts';
+import { openTestRecords } from '../support/records.ts';
 import {
   type Replacements,
   startManagement,
@@ -30,14 +28,7 @@ async function start(replacements: Replacements = {}): Promise<TestManagement> {
 describe('while Postgres is down', () => {
   let management: TestManagement;
   beforeAll(async () => {
-    const records = openRecords({
-      url: `postgres://nobody@127.0.0.1:${await freePort()}/none`,
-      maxConnections: 1,
-      migrationsDirectory: MIGRATIONS,
-      defaultPlanId: 'default',
-      chainSecrets: TEST_VAULT,
-      onIdleError: () => {},
-    });
+    const records = openTestRecords(`postgres://nobody@127.0.0.1:${await freePort()}/none`);
     management = await start({ records });
   });
 

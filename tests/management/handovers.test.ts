@@ -6,7 +6,6 @@ import { messagesOf } from '../../src/client/event-stream.ts';
 import { rotateSealedHandovers } from '../../src/keys/handovers/rotate-sealed-handovers.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { SecretVault } from '../../src/secrets/secret-vault.ts';
-import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
 import type { Managed } from '../support/admin.ts';
 import { requireDocumented } from '../support/documented-responses.ts';
 import { EVENT_SCHEMAS } from '../support/event-schemas.ts';
@@ -14,7 +13,7 @@ import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
-import { MIGRATIONS } from '../support/records.ts';
+import { openTestRecords } from '../support/records.ts';
 
 const PUBLIC_URL = 'https://api.example.com';
 const PAGE = `${PUBLIC_URL}/tollgate/self/handover`;
@@ -368,7 +367,7 @@ describe('what links keep', () => {
   it('is opened with a new encryption key after its rotation, and not used up where that key is missing', async () => {
     const { secret, token } = await keyWithLink('Sealed again');
     const old = Buffer.from(ENCRYPTION_KEY, 'base64');
-    const records = openOwnRecords();
+    const records = openTestRecords(fleet.databaseUrl);
     try {
       const vault = new SecretVault([Buffer.alloc(32, 7), old], systemRandom);
       expect(await rotateSealedHandovers(records.handovers, vault, () => {})).toBeGreaterThan(0);
@@ -388,7 +387,7 @@ describe('what links keep', () => {
     const fresh = await keyWithLink('Kept');
     await expire('handovers', 'key_id', expired.id);
     await rotate(rotated.id, 0);
-    const records = openOwnRecords();
+    const records = openTestRecords(fleet.databaseUrl);
     try {
       await records.handovers.prune(Date.now(), 1);
     } finally {
@@ -412,16 +411,6 @@ async function withReplica(
   } finally {
     await gateway.stop();
   }
-}
-
-function openOwnRecords(): Records {
-  const store = { url: fleet.databaseUrl, maxConnections: 1, onIdleError: () => {} };
-  return openRecords({
-    ...store,
-    migrationsDirectory: MIGRATIONS,
-    defaultPlanId: 'default',
-    chainSecrets: null,
-  });
 }
 
 async function rotate(id: string, graceSeconds = 3600): Promise<void> {

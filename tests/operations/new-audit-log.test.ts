@@ -9,9 +9,9 @@ import { sql } from 'kysely';
 import type { AuditedAction } from '../../src/audit/audit-entry.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { SecretVault } from '../../src/secrets/secret-vault.ts';
-import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
+import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { requireProgram } from '../support/debian-package.ts';
-import { MIGRATIONS } from '../support/records.ts';
+import { openTestRecords } from '../support/records.ts';
 import { sampleChange } from '../support/sample-records.ts';
 import { createMigratedDatabase, type TestDatabase } from '../support/stores.ts';
 
@@ -58,14 +58,7 @@ async function openNew(...keys: Buffer[]): Promise<Store> {
 }
 
 function open({ url }: TestDatabase, ...keys: Buffer[]): Records {
-  return openRecords({
-    url,
-    maxConnections: 2,
-    migrationsDirectory: MIGRATIONS,
-    defaultPlanId: 'default',
-    chainSecrets: new SecretVault(keys, systemRandom),
-    onIdleError: () => {},
-  });
+  return openTestRecords(url, { chainSecrets: new SecretVault(keys, systemRandom) });
 }
 
 /** Runs a script with psql on the PATH and the database of a store. */

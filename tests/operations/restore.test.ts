@@ -7,10 +7,9 @@ import { promisify } from 'node:util';
 import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
-import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { windowKeyName } from '../../src/storage/redis/redis-key-names.ts';
 import { requireProgram } from '../support/debian-package.ts';
-import { MIGRATIONS } from '../support/records.ts';
+import { openTestRecords } from '../support/records.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 
 const run = promisify(execFile);
@@ -126,14 +125,7 @@ async function shellBlocksOfRestore(): Promise<readonly string[]> {
 }
 
 async function migrate(url: string): Promise<readonly string[]> {
-  const records = openRecords({
-    url,
-    maxConnections: 2,
-    migrationsDirectory: MIGRATIONS,
-    defaultPlanId: 'default',
-    chainSecrets: null,
-    onIdleError: () => {},
-  });
+  const records = openTestRecords(url, { chainSecrets: null });
   return await records.migrate().finally(() => records.close());
 }
 

@@ -8,8 +8,8 @@ import { canonicalFault, canonicalPattern } from '../../src/paths/canonical-patt
 import type { PathPattern } from '../../src/paths/path-pattern.ts';
 import type { PathCase } from '../../src/paths/path-readings.ts';
 import type { Plan } from '../../src/plans/plan.ts';
-import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
-import { MIGRATIONS } from '../support/records.ts';
+import type { Records } from '../../src/storage/postgres/open-records.ts';
+import { MIGRATIONS, openTestRecords } from '../support/records.ts';
 import { createTestDatabase } from '../support/stores.ts';
 
 const CANONICAL_PATTERNS = '0010_canonical_patterns.sql';
@@ -110,10 +110,8 @@ describe('the migration of the patterns of plans', () => {
       const before = (await readdir(MIGRATIONS)).filter((name) => name < '0010');
       await Promise.all(before.map((name) => copyFile(join(MIGRATIONS, name), join(directory, name))));
       const database = await createTestDatabase();
-      const records = openRecords({
-        ...{ url: database.url, maxConnections: 2, migrationsDirectory: directory },
-        ...{ defaultPlanId: null, chainSecrets: null, pathCase, onIdleError: () => {} },
-      });
+      const schema = { migrationsDirectory: directory, defaultPlanId: null, chainSecrets: null };
+      const records = openTestRecords(database.url, { ...schema, pathCase });
       try {
         await records.migrate();
         await Promise.all(STORED_PLANS.map((plan) => insertPlan(records, plan)));

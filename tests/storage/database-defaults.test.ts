@@ -1,10 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
-import { openRecords } from '../../src/storage/postgres/open-records.ts';
-import { MIGRATIONS } from '../support/records.ts';
+import { openTestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { createTestDatabase } from '../support/stores.ts';
-import { TEST_VAULT } from '../support/test-vault.ts';
 
 describe('the record store in a database with defaults of its own', () => {
   it.each([
@@ -14,21 +12,12 @@ describe('the record store in a database with defaults of its own', () => {
     ["intervalstyle TO 'sql_standard'"],
   ])('reads what it wrote: %s', async (setting) => {
     const database = await createTestDatabase();
-    const open = () =>
-      openRecords({
-        url: database.url,
-        maxConnections: 1,
-        migrationsDirectory: MIGRATIONS,
-        defaultPlanId: 'default',
-        chainSecrets: TEST_VAULT,
-        onIdleError: () => {},
-      });
-    const before = open();
+    const before = openTestRecords(database.url);
     const name = new URL(database.url).pathname.slice(1);
     await sql`ALTER DATABASE ${sql.id(name)} SET ${sql.raw(setting)}`.execute(before.db);
     await before.close();
 
-    const records = open();
+    const records = openTestRecords(database.url);
     await records.migrate();
     const key = sampleKey();
     await records.keys.insert(key, sampleChange());

@@ -5,26 +5,18 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { Pool } from 'pg';
 import { StoreBusy, StoreUnavailable } from '../../src/errors.ts';
-import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
+import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { storeFailure, withUnavailability } from '../../src/storage/postgres/unavailability.ts';
 import { applyUsageBatch } from '../../src/storage/postgres/usage/apply-usage-batch.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { freePort } from '../support/free-port.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
-import { MIGRATIONS } from '../support/records.ts';
+import { openTestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
-import { TEST_VAULT } from '../support/test-vault.ts';
 import { until } from '../support/until.ts';
 
 function open(url: string, idleErrors: Error[] = []): Records {
-  return openRecords({
-    url,
-    maxConnections: 3,
-    migrationsDirectory: MIGRATIONS,
-    defaultPlanId: 'default',
-    chainSecrets: TEST_VAULT,
-    onIdleError: (error) => void idleErrors.push(error),
-  });
+  return openTestRecords(url, { maxConnections: 3, onIdleError: (error) => void idleErrors.push(error) });
 }
 
 describe('the record store, when Postgres goes down', () => {

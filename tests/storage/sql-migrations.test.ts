@@ -4,21 +4,14 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { ADVISORY_LOCKS } from '../../src/storage/postgres/advisory-locks.ts';
-import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
-import { MIGRATIONS } from '../support/records.ts';
+import type { Records } from '../../src/storage/postgres/open-records.ts';
+import { MIGRATIONS, openTestRecords } from '../support/records.ts';
 import { createTestDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 function openUnmigrated(url: string, directory: string): Records {
-  return openRecords({
-    url,
-    maxConnections: 2,
-    migrationsDirectory: directory,
-    defaultPlanId: null,
-    chainSecrets: null,
-    onIdleError: () => {},
-  });
+  return openTestRecords(url, { migrationsDirectory: directory, defaultPlanId: null, chainSecrets: null });
 }
 
 async function withRecords(directory: string, replicas: number, run: (all: Records[]) => Promise<void>) {

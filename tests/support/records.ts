@@ -20,25 +20,33 @@ export interface TestRecords {
   remove(): Promise<void>;
 }
 
+/** Opens the database of a URL, with what suits most tests where the options say nothing else. The caller closes it. */
+export function openTestRecords(
+  url: string,
+  options: Partial<Parameters<typeof openRecords>[0]> = {},
+): Records {
+  return openRecords({
+    url,
+    maxConnections: 5,
+    migrationsDirectory: MIGRATIONS,
+    defaultPlanId: 'default',
+    chainSecrets: TEST_VAULT,
+    onIdleError: () => {},
+    ...options,
+  });
+}
+
 /** In a new database of the test run's Postgres. */
 export async function createPostgresRecords(defaultPlanId: string | null = 'default'): Promise<TestRecords> {
-  const database = await createMigratedDatabase();
-  const open = (planId: string | null, chainSecrets: ChainSecrets = TEST_VAULT) =>
-    openRecords({
-      url: database.url,
-      maxConnections: 5,
-      migrationsDirectory: MIGRATIONS,
-      defaultPlanId: planId,
-      chainSecrets,
-      onIdleError: () => {},
-    });
-  const records = open(defaultPlanId);
+  const { url, drop } = await createMigratedDatabase();
+  const records = openTestRecords(url, { defaultPlanId });
   return {
     records,
-    reopen: async (planId, secrets) => open(planId, secrets),
+    reopen: async (planId, chainSecrets = TEST_VAULT) =>
+      openTestRecords(url, { defaultPlanId: planId, chainSecrets }),
     remove: async () => {
       await records.close();
-      await database.drop();
+      await drop();
     },
   };
 }

@@ -1,17 +1,16 @@
 import { Redis } from 'ioredis';
 import { systemRandom } from '../../../src/platform/random.ts';
 import { redisUrl } from '../../../src/settings/redis-url.ts';
-import { openRecords, type Records } from '../../../src/storage/postgres/open-records.ts';
+import type { Records } from '../../../src/storage/postgres/open-records.ts';
 import {
   closeRedis,
   connectRedis,
   type RedisConnection,
 } from '../../../src/storage/redis/redis-connection.ts';
-import { MIGRATIONS } from '../../support/records.ts';
+import { openTestRecords } from '../../support/records.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { createMigratedDatabase } from '../../support/stores.ts';
 import { portOf, TcpRelay } from '../../support/tcp-relay.ts';
-import { TEST_VAULT } from '../../support/test-vault.ts';
 import { until } from '../../support/until.ts';
 import { silent } from '../../usage/support/usage-stores.ts';
 
@@ -44,14 +43,7 @@ export async function openWeekStores(): Promise<WeekStores> {
     { log: silent, random: systemRandom },
   );
   await until(() => redis.status === 'ready');
-  const records = openRecords({
-    url: ofPostgres.urlOf(database.url),
-    maxConnections: 10,
-    migrationsDirectory: MIGRATIONS,
-    defaultPlanId: 'default',
-    chainSecrets: TEST_VAULT,
-    onIdleError: () => {},
-  });
+  const records = openTestRecords(ofPostgres.urlOf(database.url), { maxConnections: 10 });
   return {
     ...{ redis, records },
     losePostgres: () => ofPostgres.reject(),

@@ -1,15 +1,14 @@
 import { sql } from 'kysely';
 import { systemClock } from '../../../src/platform/clock.ts';
-import { openRecords, type Records } from '../../../src/storage/postgres/open-records.ts';
+import type { Records } from '../../../src/storage/postgres/open-records.ts';
 import { PostgresUsageHistory } from '../../../src/storage/postgres/usage/postgres-usage-history.ts';
 import type { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
 import { StoredUsage } from '../../../src/usage/stored-usage.ts';
 import { UsageFlusher } from '../../../src/usage/usage-flusher.ts';
-import { MIGRATIONS } from '../../support/records.ts';
+import { openTestRecords } from '../../support/records.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { sampleChange, sampleKey } from '../../support/sample-records.ts';
 import { createMigratedDatabase } from '../../support/stores.ts';
-import { TEST_VAULT } from '../../support/test-vault.ts';
 import { until } from '../../support/until.ts';
 import { expireLeases, openRedisUsage, silent } from './usage-stores.ts';
 
@@ -31,14 +30,7 @@ export interface UsageWorld {
 
 export async function createUsageWorld(): Promise<UsageWorld> {
   const [redis, database] = await Promise.all([startRedisServer(), createMigratedDatabase()]);
-  const records = openRecords({
-    url: database.url,
-    maxConnections: 10,
-    migrationsDirectory: MIGRATIONS,
-    defaultPlanId: 'default',
-    chainSecrets: TEST_VAULT,
-    onIdleError: () => {},
-  });
+  const records = openTestRecords(database.url, { maxConnections: 10 });
   const { live, close } = await openRedisUsage(redis.url);
   const history = new PostgresUsageHistory(records.db);
   const flusher = new UsageFlusher({ live, history, clock: systemClock, log: silent, intervalMs: 100 });
