@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
@@ -10,6 +8,7 @@ import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import type { RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import type { RunningProgram } from '../support/running-program.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
@@ -307,9 +306,8 @@ describe('behind nginx that fails open', () => {
   it.each([502, 503, 504])(
     'a request reaches the backend while a balancer in between says %i',
     async (status) => {
-      const balancer = createServer((_req, res) => res.writeHead(status).end()).listen(0, '127.0.0.1');
-      await once(balancer, 'listening');
-      const { port: tollgatePort } = balancer.address() as AddressInfo;
+      const balancer = createServer((_req, res) => res.writeHead(status).end());
+      const tollgatePort = await listenOnLoopback(balancer);
       const front = await startFrontGateway('nginx', {
         ...{ tollgatePort, backendPort: backend.port, failsOpen: true },
       });

@@ -5,6 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type ResponseHead, readResponseHead } from '../../src/backend/response-head.ts';
 import { ResponseParser } from '../../src/backend/response-parser.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 /** What a response is taken for, however it arrived. */
 interface Reading {
@@ -243,10 +244,8 @@ class MutantBackend {
 
   static async start(): Promise<MutantBackend> {
     const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('no address');
-    return new MutantBackend(server, `http://127.0.0.1:${address.port}`);
+    const port = await listenOnLoopback(server);
+    return new MutantBackend(server, `http://127.0.0.1:${port}`);
   }
 
   readBy(bytes: string): Promise<{ status: number | undefined; body: string } | { error: string }> {

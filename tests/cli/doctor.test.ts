@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -17,6 +15,7 @@ import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startSentinel } from '../support/redis-sentinel.ts';
 import { startRedisServer } from '../support/redis-server.ts';
@@ -384,10 +383,10 @@ describe('tollgate doctor', () => {
     const [key, cert] = await Promise.all(
       ['localhost-key.pem', 'localhost.pem'].map((name) => readFile(`${TLS}/${name}`)),
     );
-    const server = createServer({ key, cert }).listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    const server = createServer({ key, cert });
+    const port = await listenOnLoopback(server);
     try {
-      const backend = { BACKEND_URL: `https://localhost:${(server.address() as AddressInfo).port}` };
+      const backend = { BACKEND_URL: `https://localhost:${port}` };
       const untrusted = await doctor(backend);
       expect([untrusted.code, untrusted.findings.at(-1)?.finding]).toEqual([
         1,

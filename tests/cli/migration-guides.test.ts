@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -9,6 +7,7 @@ import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import type { RunningGateway } from '../support/gateway.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { GuideReader } from './support/play-guide.ts';
 import { Administrator } from './support/run-tollgate.ts';
 
@@ -73,11 +72,11 @@ describe('the guides that move keys here', () => {
             : sample.find((one) => one.key === key)?.session;
       const isAllowed = req.headers['x-tyk-authorization'] === 'the-secret-of-tyk';
       res.writeHead(isAllowed && body !== undefined ? 200 : 403).end(JSON.stringify(body));
-    }).listen(0, '127.0.0.1');
+    });
     try {
-      await once(tyk, 'listening');
+      const port = await listenOnLoopback(tyk);
       await play('migrate-from-tyk.md', '## 1. Take the keys out of Tyk', {
-        TYK: `http://127.0.0.1:${(tyk.address() as AddressInfo).port}`,
+        TYK: `http://127.0.0.1:${port}`,
         TYK_SECRET: 'the-secret-of-tyk',
       });
     } finally {

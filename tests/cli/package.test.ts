@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -11,6 +10,7 @@ import { buildConsoleWhereOutdated, runAsOnlyConsoleBuild } from '../support/con
 import { documentedBlocks } from '../support/documented-commands.ts';
 import { endChild, hasEnded } from '../support/end-child.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { scratchFolder } from '../support/scratch-folder.ts';
 import { createTestDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -114,9 +114,9 @@ describe('the package, packed and installed in an empty directory', () => {
       if (req.method === 'POST') res.writeHead(409).end('{"error":"It is there.","code":"plan_exists"}');
       else if (req.url?.includes('cursor')) res.end('{"rateLimits":[{"rateLimitId":"two"}]}');
       else res.end('{"rateLimits":[{"rateLimitId":"one"}],"nextCursor":"c"}');
-    }).listen(0, '127.0.0.1');
+    });
     try {
-      await once(server, 'listening');
+      const port = await listenOnLoopback(server);
       const [example] = (await documentedBlocks('client.md')).filter(({ language }) => language === 'ts');
       const program = join(directory, 'program.mts');
       await writeFile(program, example?.text ?? '');
@@ -142,7 +142,6 @@ describe('the package, packed and installed in an empty directory', () => {
       expect(checked.stdout.trim().split('\n')).toEqual([
         expect.stringMatching(/^wrong\.mts\(2,14\): error TS2322/),
       ]);
-      const { port } = server.address() as AddressInfo;
       const { stdout } = await run(process.execPath, [program], {
         env: { TOLLGATE_URL: `http://127.0.0.1:${port}`, TOLLGATE_TOKEN: ROOT_TOKEN },
       });

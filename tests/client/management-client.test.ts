@@ -1,11 +1,11 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { bodyOf, createManagementClient } from '../../src/client/management-client.ts';
 import { ManagementFault } from '../../src/client/management-fault.ts';
 import { ROOT_TOKEN, startManagement, type TestManagement } from '../management/start-management.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 let management: TestManagement;
 let managementUrl: string;
@@ -19,9 +19,8 @@ afterAll(() => management?.stop());
 afterEach(() => void server?.close());
 
 async function listen(listener: RequestListener): Promise<string> {
-  server = createServer(listener).listen(0, '127.0.0.1');
-  await new Promise((listening) => server.once('listening', listening));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server = createServer(listener);
+  return `http://127.0.0.1:${await listenOnLoopback(server)}`;
 }
 
 describe('the client of the management interface', () => {

@@ -5,9 +5,9 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { mayBeReceived, retryingFetch } from '../../src/client/retrying-fetch.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 let server: Server;
 let received: IncomingMessage[];
@@ -15,9 +15,8 @@ afterEach(() => void server.close());
 
 /** The port of a server that responds like this. */
 async function listen(respond: RequestListener): Promise<number> {
-  server = createServer(respond).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  return (server.address() as AddressInfo).port;
+  server = createServer(respond);
+  return listenOnLoopback(server);
 }
 
 /** The last response to a request to a server that gives these statuses one after the other, all with this body. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 /** A request of a webhook. */
 interface ReceivedEvent {
@@ -30,10 +30,9 @@ export async function startReceiver(): Promise<WebhookReceiver> {
     received.push({ path, id: String(req.headers['webhook-id']), body: await text(req) });
     res.writeHead(path.startsWith('/broken') ? 503 : 204).end();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnLoopback(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     received,
     stop: async () => {
       server.close();

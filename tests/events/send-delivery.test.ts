@@ -1,11 +1,11 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, BlockList, createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer, type RequestListener } from 'node:http';
+import { BlockList, createServer as createTcpServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { AddressPolicy } from '../../src/events/delivery/address-policy.ts';
 import { DeliverySender } from '../../src/events/delivery/send-delivery.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 const NEVER = new AbortController().signal;
 const closings: (() => void)[] = [];
@@ -13,19 +13,13 @@ afterEach(() => {
   for (const close of closings.splice(0)) close();
 });
 
-async function listening(server: Server | ReturnType<typeof createTcpServer>): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
-
 async function receiver(respond: RequestListener): Promise<number> {
   const server = createServer(respond);
   closings.push(() => {
     server.close();
     server.closeAllConnections();
   });
-  return listening(server);
+  return listenOnLoopback(server);
 }
 
 /** A sender that may reach this machine by any name. */
@@ -159,7 +153,7 @@ describe('a request to a webhook', () => {
       closings.push(() => socket.destroy());
     });
     closings.push(() => server.close());
-    const port = await listening(server);
+    const port = await listenOnLoopback(server);
     const outcome = await sender(300).send(outgoing(port), NEVER);
     expect(outcome).toMatchObject({ responseStatus: null, fault: 'timeout' });
   });
@@ -182,7 +176,7 @@ describe('a request to a webhook', () => {
       stopping.abort();
     });
     closings.push(() => server.close());
-    const url = new URL(`https://hooks.invalid:${await listening(server)}/`);
+    const url = new URL(`https://hooks.invalid:${await listenOnLoopback(server)}/`);
     // Longer than a test may take.
     const outcome = await sender(600_000).send({ ...outgoing(1), url }, stopping.signal);
     expect(outcome).toMatchObject({ responseStatus: null, fault: 'timeout' });
@@ -194,7 +188,7 @@ describe('a request to a webhook', () => {
       closings.push(() => socket.destroy());
     });
     closings.push(() => server.close());
-    const outcome = await sender().send(outgoing(await listening(server)), NEVER);
+    const outcome = await sender().send(outgoing(await listenOnLoopback(server)), NEVER);
     expect(outcome).toMatchObject({ responseStatus: null, fault: 'connection_failed' });
   });
 

@@ -1,9 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -13,6 +11,7 @@ import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 const run = promisify(execFile);
 
@@ -53,9 +52,8 @@ describe('the recipes of docs/api.md about secrets', () => {
     const responses = ['{"error": "busy"}', '{"consumerApiKeyId": "key_1", "secret": "tg_next"}'];
     const gateway = createServer((_req, res) => {
       res.writeHead(responses.length === 2 ? 503 : 200).end(responses.shift());
-    }).listen(0, '127.0.0.1');
-    await once(gateway, 'listening');
-    const { port } = gateway.address() as AddressInfo;
+    });
+    const port = await listenOnLoopback(gateway);
     await play(rotate, { GATEWAY: `http://127.0.0.1:${port}`, API_KEY_ID: 'key_1' });
     gateway.close();
     const file = await readFile(join(directory, 'customer-42.env'), 'utf8');

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { SelfService } from '../../src/portal/portal/own-key.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 /** After which the portal no longer waits for the gateway. */
 const TIMEOUT_MS = 30_000;
@@ -11,9 +10,7 @@ let respond: RequestListener = () => undefined;
 const server = createServer((req, res) => respond(req, res));
 let service: SelfService;
 beforeAll(async () => {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnLoopback(server);
   service = new SelfService(`http://127.0.0.1:${port}/tollgate/self`, 'tg_secret');
 });
 afterEach(() => {

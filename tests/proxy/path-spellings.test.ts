@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { PathPattern } from '../../src/paths/path-pattern.ts';
 import { REJECTED, type Resource, ROUTES, RUN_HERE, SPELLINGS } from '../paths/spellings/spellings.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { until } from '../support/until.ts';
 import { planOf, TestGateway } from './support/gateway.ts';
 import {
@@ -62,9 +61,8 @@ describe('a gateway', () => {
       received.push(req.url ?? '');
       res.end();
     });
-    backend.listen(0, '127.0.0.1');
-    await once(backend, 'listening');
-    gateway = await TestGateway.start(`http://127.0.0.1:${(backend.address() as AddressInfo).port}`, {
+    const port = await listenOnLoopback(backend);
+    gateway = await TestGateway.start(`http://127.0.0.1:${port}`, {
       endpointPatterns: RESOURCES.map((resource) => ROUTES[resource].path),
     });
     await gateway.change({ plan: PLAN });

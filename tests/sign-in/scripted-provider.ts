@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll } from '@jest/globals';
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { type Identity, IdentityProvider } from '../../src/sign-in/identity-provider.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { LONGEST_WAIT_MS } from '../support/until.ts';
 
@@ -51,9 +50,7 @@ export class ScriptedProvider {
       this.#responses[part]?.(res, req);
     });
     beforeAll(async () => {
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      this.issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      this.issuer = `http://127.0.0.1:${await listenOnLoopback(server)}`;
       await this.changeKey('k');
     });
     afterAll(() => {

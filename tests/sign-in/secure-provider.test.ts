@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/platform/clock.ts';
 import { IdentityProvider } from '../../src/sign-in/identity-provider.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 const pem = (name: string) => readFileSync(new URL(`../support/tls/${name}`, import.meta.url), 'utf8');
 
@@ -28,9 +27,8 @@ beforeAll(async () => {
     };
     res.setHeader('Content-Type', 'application/json');
     res.end(JSON.stringify({ ...usual, ...metadata }));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  issuer = new URL(`https://localhost:${(server.address() as AddressInfo).port}`);
+  });
+  issuer = new URL(`https://localhost:${await listenOnLoopback(server)}`);
 });
 afterAll(() => {
   setDefaultCACertificates(trusted);

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { ListenerParts } from '../../src/app/open-listeners.ts';
 import { parseScopesMap } from '../../src/sign-in/scopes-map.ts';
 import { startManagement, type TestManagement } from '../management/start-management.ts';
 import type { TestSettings } from '../support/in-process-gateway.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import {
   CLIENT_ID,
   CLIENT_SECRET,
@@ -102,10 +101,10 @@ export async function startSignIn({
 /** A port that a replica can serve once it is built: its address is one of its settings. */
 async function listener() {
   let app: ListenerParts['management'] | undefined;
-  const server = createServer((req, res) => app?.(req, res)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const server = createServer((req, res) => app?.(req, res));
+  const port = await listenOnLoopback(server);
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: `http://127.0.0.1:${port}`,
     serve: (served: ListenerParts['management']) => {
       app = served;
     },

@@ -6,10 +6,10 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { Admin } from './admin.ts';
 import { type GatewayProcess, gatewaySettings, type RunningGateway, startGateway } from './gateway.ts';
+import { listenOnLoopback } from './listen-on-loopback.ts';
 import { createMigratedDatabase, testRedisUrl } from './stores.ts';
 
 /** Replicas over one Postgres database and one Redis, in front of one backend. */
@@ -96,10 +96,9 @@ async function openFleet<Replica extends RunningGateway>(
 }
 
 async function listen(server: Server): Promise<{ readonly port: number; close(): Promise<void> }> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnLoopback(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     close: async () => {
       const closed = once(server, 'close');
       server.close();

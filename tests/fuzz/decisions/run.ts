@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Admin } from '../../support/admin.ts';
 import { gatewaySettings } from '../../support/gateway.ts';
 import { startInProcess } from '../../support/in-process-gateway.ts';
+import { listenOnLoopback } from '../../support/listen-on-loopback.ts';
 import { startPostgresServer } from '../../support/postgres-server.ts';
 import { startRedisServer } from '../../support/redis-server.ts';
 import { readFuzzBounds } from '../fuzz-bounds.ts';
@@ -18,11 +17,10 @@ const { seconds, firstSeed, most } = readFuzzBounds(
 const backend = createServer((req, res) => {
   req.resume();
   res.end('ok');
-}).listen(0, '127.0.0.1');
-await once(backend, 'listening');
+});
+const port = await listenOnLoopback(backend);
 const redis = await startRedisServer();
 const postgres = await startPostgresServer();
-const { port } = backend.address() as AddressInfo;
 const gateway = await startInProcess({
   ...gatewaySettings(`http://127.0.0.1:${port}`, postgres.url, redis.url),
   ...DECISION_SETTINGS,

@@ -1,13 +1,12 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import express from 'express';
 import { requireProgram } from '../../support/debian-package.ts';
 import { endChild, hasEnded } from '../../support/end-child.ts';
+import { listenOnLoopback } from '../../support/listen-on-loopback.ts';
 import { until } from '../../support/until.ts';
 
 /** A backend with the routes of the table of spellings. */
@@ -29,9 +28,7 @@ export async function startExpress(): Promise<PathReadingBackend> {
   app.post('/v1/batch', is('batch'));
   app.get('/v1/items/:id', is('item'));
   const server = createServer(app);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnLoopback(server);
   return {
     resourceOf: (method, target) => ask({ host: '127.0.0.1', port }, method, target),
     stop: async () => {

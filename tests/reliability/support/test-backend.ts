@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from '../../support/listen-on-loopback.ts';
 
 /** A backend whose responses a test can hold back. */
 export interface TestBackend {
@@ -40,10 +40,9 @@ export async function startBackend(): Promise<TestBackend> {
     socket.on('error', end).on('end', end).resume();
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnLoopback(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     received: () => targets.length,
     targets: () => targets,
     held: () => held.size,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
@@ -10,6 +10,7 @@ import { systemRandom } from '../../../src/platform/random.ts';
 import { LuaScript } from '../../../src/storage/redis/lua-script.ts';
 import { connectRedis, type RedisPurpose } from '../../../src/storage/redis/redis-connection.ts';
 import { codePoint } from '../../support/code-point.ts';
+import { listenOnLoopback } from '../../support/listen-on-loopback.ts';
 import { until } from '../../support/until.ts';
 import { isInYoungGeneration } from '../../support/young-generation.ts';
 
@@ -46,9 +47,7 @@ class ScriptedRedis {
   }
 
   async start(): Promise<number> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
-    return (this.#server.address() as AddressInfo).port;
+    return listenOnLoopback(this.#server);
   }
 
   async stop(): Promise<void> {
