@@ -6,7 +6,7 @@ import { AuditedChanges } from '../../src/storage/postgres/audit/audited-changes
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, samplePlan, storeKey } from '../support/sample-records.ts';
 import { TEST_VAULT } from '../support/test-vault.ts';
 
 const LATER = sampleChange({ atMs: Date.UTC(2025, 5, 1), reason: 'ticket 7', requestId: 'r-1' });
@@ -37,8 +37,7 @@ describe.each([
       .map(({ action, changes }) => ({ action, changes: JSON.parse(changes) }));
 
   it('each have an entry with the fields that changed, and who changed them', async () => {
-    const key = sampleKey({ name: 'first', tags: ['eu'] });
-    await store.records.keys.insert(key, sampleChange());
+    const key = await storeKey(store.records, { name: 'first', tags: ['eu'] });
     await updateKey(store.records.keys, key.id, { name: 'second', expiresAtMs: Date.UTC(2030, 0, 1) }, LATER);
     await store.records.keys.bind(key.id, 'default', LATER);
     await deleteKey(store.records.keys, key.id, LATER);
@@ -104,8 +103,7 @@ describe.each([
   });
 
   it('are undone when their entry can not be written', async () => {
-    const key = sampleKey();
-    await store.records.keys.insert(key, sampleChange());
+    const key = await storeKey(store.records);
     await sql`ALTER TABLE audit_log ADD CONSTRAINT full_log CHECK (reason <> 'unloggable')`.execute(
       store.records.db,
     );

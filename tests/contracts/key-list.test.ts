@@ -16,7 +16,7 @@ import {
 import { PostgresKeyList } from '../../src/storage/postgres/keys/postgres-key-list.ts';
 import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, samplePlan, storeKey } from '../support/sample-records.ts';
 
 const NOW_MS = Date.UTC(2026, 5, 1);
 const DAY_MS = 86_400_000;
@@ -157,8 +157,7 @@ describe.each([
 
   it('finds a key by two characters of what it is called now, and no longer by others', async () => {
     const found = async (text: string) => (await page({ filter: { text } })).map(({ id }) => id);
-    const key = sampleKey({ name: 'q~ first', externalId: 'q~ owner' });
-    await store.records.keys.insert(key, sampleChange());
+    const key = await storeKey(store.records, { name: 'q~ first', externalId: 'q~ owner' });
     expect(await found('Q~')).toEqual([key.id]);
     await updateKey(store.records.keys, key.id, { name: 'w~ second' }, sampleChange());
     expect(await found('q~')).toEqual([key.id]);

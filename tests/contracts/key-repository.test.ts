@@ -8,7 +8,7 @@ import { PostgresKeyRepository } from '../../src/storage/postgres/keys/postgres-
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, samplePlan, storeKey } from '../support/sample-records.ts';
 import { TEST_VAULT } from '../support/test-vault.ts';
 
 const LATER_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
@@ -27,11 +27,7 @@ describe.each([
   });
   afterAll(() => store.remove());
 
-  async function inserted(fields: Partial<NewConsumerKey> = {}): Promise<NewConsumerKey> {
-    const key = sampleKey(fields);
-    await store.records.keys.insert(key, sampleChange());
-    return key;
-  }
+  const inserted = (fields?: Partial<NewConsumerKey>) => storeKey(store.records, fields);
 
   async function updated(id: string, changes: KeyChanges, updatedAtMs: number): Promise<UpdatedKey> {
     const key = await updateKey(store.records.keys, id, changes, sampleChange({ atMs: updatedAtMs }));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RecordVersion } from '../../src/limiter/record-versions.ts';
 import { deleteKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey, samplePlan, storeKeys } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, samplePlan, storeKey, storeKeys } from '../support/sample-records.ts';
 
 const LATER_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
 
@@ -104,8 +104,7 @@ describe.each([
   it('deletes a plan that no key uses, and none that a key uses', async () => {
     const plan = samplePlan();
     await store.records.plans.insert(plan, sampleChange());
-    const key = sampleKey({ planId: plan.id });
-    await store.records.keys.insert(key, sampleChange());
+    const key = await storeKey(store.records, { planId: plan.id });
     expect(await store.records.plans.delete(plan.id, sampleChange())).toMatchObject({ boundKeys: 1 });
     await deleteKey(store.records.keys, key.id, sampleChange());
     expect(await store.records.plans.delete(plan.id, sampleChange())).toBe('deleted');

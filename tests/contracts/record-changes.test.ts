@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { ChangedRecord, RecordChanges } from '../../src/limiter/changes/record-changes.ts';
 import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, samplePlan, storeKey } from '../support/sample-records.ts';
 
 const STORES = [
   ['Postgres', createPostgresRecords],
@@ -21,9 +21,7 @@ describe.each(STORES)('the changes of records in %s', (_name, create) => {
 
   /** A key in the store, with a version of its own. */
   async function storedKey(planId: string | null = null): Promise<string> {
-    const key = sampleKey({ planId });
-    await store.records.keys.insert(key, sampleChange());
-    return key.id;
+    return (await storeKey(store.records, { planId })).id;
   }
 
   async function changedKey(): Promise<string> {

@@ -6,7 +6,7 @@ import type { SecretReplacement } from '../../src/keys/secrets/secret-repository
 import type { SecretMatch, StoredSecret } from '../../src/keys/secrets/stored-secret.ts';
 import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, storeKey } from '../support/sample-records.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
@@ -23,11 +23,7 @@ describe.each([
   });
   afterAll(() => store.remove());
 
-  async function inserted(fields: Partial<NewConsumerKey> = {}): Promise<NewConsumerKey> {
-    const key = sampleKey(fields);
-    await store.records.keys.insert(key, sampleChange());
-    return key;
-  }
+  const inserted = (fields?: Partial<NewConsumerKey>) => storeKey(store.records, fields);
 
   function secret(): StoredSecret {
     const { secretOrigin, secretHint, lookup, digestLookup, sealedSecret, sealedDigest } = sampleKey();

@@ -11,7 +11,7 @@ import type { KeyHistory, UsageHistory } from '../../src/usage/usage-history.ts'
 import { type Counts, noCounts, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { deleteKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, storeKey } from '../support/sample-records.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
 import { HOUR, manyNames, requestsIn, sliceOf } from '../usage/support/sample-usage.ts';
@@ -34,9 +34,7 @@ describe.each([
   afterAll(() => store.remove());
 
   async function newKey(): Promise<string> {
-    const key = sampleKey();
-    await store.records.keys.insert(key, sampleChange());
-    return key.id;
+    return (await storeKey(store.records)).id;
   }
 
   /** Batches of different shards have nothing to do with each other: here all are of one. */
@@ -495,8 +493,7 @@ describe.each([
       RETURN NULL; END $$`.execute(db);
     await sql`CREATE TRIGGER fail_twice AFTER INSERT ON usage_total_hours
       FOR EACH STATEMENT EXECUTE FUNCTION fail_twice()`.execute(db);
-    const key = sampleKey();
-    await own.records.keys.insert(key, sampleChange());
+    const key = await storeKey(own.records);
     const rolledBack = new PostgresUsageHistory(db);
     expect(await rolledBack.apply(batchOf(sliceOf(key.id, { times: 3 })))).toEqual(APPLIED);
     expect((await rolledBack.read(key.id)).totals.requests).toBe(3);

@@ -9,7 +9,7 @@ import { shardOf } from '../../src/usage/shards.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { deleteKey } from '../support/one-key.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { sampleChange, storeKey } from '../support/sample-records.ts';
 import { testRedisUrl } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { expectedUsage, mix } from '../usage/support/expected-usage.ts';
@@ -77,9 +77,7 @@ describe.each([
   }
 
   async function newKey(): Promise<string> {
-    const key = sampleKey();
-    await stores.records.records.keys.insert(key, sampleChange());
-    return key.id;
+    return (await storeKey(stores.records.records)).id;
   }
 
   async function hoursOf(keyId: string): Promise<readonly { readonly requests: number }[]> {

@@ -12,7 +12,7 @@ import { PostgresKeyOutbox } from '../../src/storage/postgres/events/key-outbox.
 import { PostgresEventReader } from '../../src/storage/postgres/events/postgres-event-reader.ts';
 import { quota } from '../support/limiter-stores.ts';
 import { createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { sampleChange, storeKey } from '../support/sample-records.ts';
 import { until } from '../support/until.ts';
 import { eventsAfter } from './support/events-after.ts';
 
@@ -50,9 +50,7 @@ async function hear(...events: readonly string[]): Promise<void> {
 }
 
 async function newKey(tags: readonly string[] = []): Promise<string> {
-  const key = sampleKey({ tags });
-  await store.records.keys.insert(key, sampleChange());
-  return key.id;
+  return (await storeKey(store.records, { tags })).id;
 }
 
 const passed = (keyId: string, fields: Partial<PassedThreshold> = {}): PassedThreshold => ({

@@ -18,7 +18,7 @@ import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-
 import { noCounts, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { deleteKey } from '../support/one-key.ts';
 import { createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey, storeKeys } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, storeKey, storeKeys } from '../support/sample-records.ts';
 import { until } from '../support/until.ts';
 import { eventsAfter } from './support/events-after.ts';
 
@@ -111,9 +111,7 @@ async function newEvents(type = ''): Promise<readonly OutboxEvent[]> {
 }
 
 async function newKey(fields: Parameters<typeof sampleKey>[0] = {}): Promise<string> {
-  const key = sampleKey(fields);
-  await store.records.keys.insert(key, sampleChange());
-  return key.id;
+  return (await storeKey(store.records, fields)).id;
 }
 
 /** The customer who sent so many requests at once. */

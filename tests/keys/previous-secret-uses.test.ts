@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { PreviousSecretUses } from '../../src/keys/secrets/previous-secret-uses.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { storeKey } from '../support/sample-records.ts';
 import { createMigratedDatabase } from '../support/stores.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 
@@ -15,8 +15,7 @@ it('uses of previous secrets noted while Postgres is down are written later', as
   const relay = await TcpRelay.start(portOf(database.url));
   const records = openTestRecords(relay.urlOf(database.url), { defaultPlanId: null });
   try {
-    const key = sampleKey();
-    await records.keys.insert(key, sampleChange());
+    const key = await storeKey(records);
     const insert = {
       ...{ key_id: key.id, version: 1, origin: 'generated' as const, hint: null, lookup: Buffer.alloc(32) },
       ...{ digest_lookup: randomBytes(32), sealed_secret: null, sealed_digest: null, last_used_at: null },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { openTestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { storeKey } from '../support/sample-records.ts';
 import { createTestDatabase } from '../support/stores.ts';
 
 describe('the record store in a database with defaults of its own', () => {
@@ -19,8 +19,7 @@ describe('the record store in a database with defaults of its own', () => {
 
     const records = openTestRecords(database.url);
     await records.migrate();
-    const key = sampleKey();
-    await records.keys.insert(key, sampleChange());
+    const key = await storeKey(records);
     expect(await records.keys.find(key.id)).toMatchObject({ key: { createdAtMs: key.createdAtMs } });
     expect(await records.plans.find('default')).toMatchObject({ createdAtMs: expect.any(Number) });
     await records.close();

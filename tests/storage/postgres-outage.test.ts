@@ -12,7 +12,7 @@ import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-
 import { freePort } from '../support/free-port.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
 import { openTestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { sampleChange, storeKey } from '../support/sample-records.ts';
 import { until } from '../support/until.ts';
 
 function open(url: string, idleErrors: Error[] = []): Records {
@@ -30,8 +30,7 @@ describe('the record store, when Postgres goes down', () => {
     const idleErrors: Error[] = [];
     const records = open(server.url, idleErrors);
     await records.migrate();
-    const key = sampleKey();
-    await records.keys.insert(key, sampleChange());
+    const key = await storeKey(records);
 
     await server.halt();
     await until(() => idleErrors.length > 0);

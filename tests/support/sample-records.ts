@@ -71,6 +71,16 @@ export function sampleChange(fields: Partial<ChangeContext> = {}): ChangeContext
   };
 }
 
+/** Stores a new key. `fields` replace what a test cares about. */
+export async function storeKey(
+  { keys }: Pick<Records, 'keys'>,
+  fields: Partial<NewConsumerKey> = {},
+): Promise<NewConsumerKey> {
+  const key = sampleKey(fields);
+  await keys.insert(key, sampleChange());
+  return key;
+}
+
 /** What one import may hold: a statement has a bounded number of parameters. */
 const KEYS_OF_AN_IMPORT = 500;
 

@@ -6,7 +6,7 @@ import type { CommittedVersion, RepublishedVersions } from '../../../src/limiter
 import { ManualClock } from '../../support/manual-clock.ts';
 import { deleteKey, updateKey } from '../../support/one-key.ts';
 import { createPostgresRecords, type TestRecords } from '../../support/records.ts';
-import { sampleChange, sampleKey, samplePlan } from '../../support/sample-records.ts';
+import { sampleChange, sampleKey, samplePlan, storeKey } from '../../support/sample-records.ts';
 import { until } from '../../support/until.ts';
 
 /** Shared versions of which some parts may be away. */
@@ -45,8 +45,7 @@ describe('the publication of changes', () => {
   }
 
   async function changedKey(planId: string | null = null): Promise<string> {
-    const key = sampleKey({ planId });
-    await store.records.keys.insert(key, sampleChange());
+    const key = await storeKey(store.records, { planId });
     await updateKey(store.records.keys, key.id, { enabled: false }, sampleChange());
     return key.id;
   }
