@@ -2,20 +2,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
 import {
   liveUsageKeyName,
   usageBatchKeyName,
   usageSourcesKeyName,
   usageWritersKeyName,
 } from '../../src/storage/redis/usage/usage-key-names.ts';
-import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { shardOf } from '../../src/usage/shards.ts';
-import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import { until } from '../support/until.ts';
 import { completed, sliceOf } from './support/sample-usage.ts';
-import { expireLeases, writeSlices } from './support/usage-stores.ts';
+import { expireLeases, recordingOver, writeSlices } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
 const HOUR = Math.floor(Date.now() / 3_600_000);
@@ -28,6 +25,12 @@ beforeAll(async () => {
   direct = new Redis(world.redis.url);
 });
 beforeEach(() => direct.flushall());
+
+function logged() {
+  const lines: object[] = [];
+  const write = (line: string) => void lines.push(JSON.parse(line));
+  return { lines, log: pino({ base: null, timestamp: false }, { write }) };
+}
 afterAll(async () => {
   direct.disconnect();
   await world.close();
@@ -55,11 +58,7 @@ describe('usage of a shard into which another program writes', () => {
 
   /** Moves all shards once, as if no flusher had them. Resolves with whether that succeeded, and what was logged. */
   async function flush(): Promise<{ readonly isDone: boolean; readonly lines: readonly object[] }> {
-    const lines: object[] = [];
-    const log = pino(
-      { base: null, timestamp: false },
-      { write: (line: string) => void lines.push(JSON.parse(line)) },
-    );
+    const { lines, log } = logged();
     await expireLeases(world.redis.url);
     const isDone = await new UsageFlusher({ ...world, clock: systemClock, log, intervalMs: 0 }).flush();
     return { isDone, lines };
@@ -140,12 +139,6 @@ describe('the usage of other shards', () => {
     [keyId = '', otherId = ''] = [keyIds[0], keyIds.at(-1)];
   });
 
-  function logged() {
-    const lines: object[] = [];
-    const write = (line: string) => void lines.push(JSON.parse(line));
-    return { lines, log: pino({ base: null, timestamp: false }, { write }) };
-  }
-
   it.each([
     ['its writers have another type', usageWritersKeyName, ['SET', 'x'], /^WRONGTYPE /],
     ['its data sets have another type', usageSourcesKeyName, ['SET', 'x'], /^WRONGTYPE /],
@@ -154,9 +147,7 @@ describe('the usage of other shards', () => {
     'is written although that of one is not, where %s',
     async (_what, nameOf, [command, ...args], reason) => {
       const { lines, log } = logged();
-      const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-      const shared = { clock: systemClock, log, random: systemRandom };
-      const writer = new LiveUsageWriter({ buffer, live: world.live, history: world.history, ...shared });
+      const { buffer, writer } = recordingOver(world, { log });
       const entry = nameOf(shardOf(keyId));
       await direct.call(command, entry, ...args);
       for (const id of [keyId, otherId]) buffer.record(completed({ keyId: id }));

@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { shardOf } from '../../src/usage/shards.ts';
-import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { completed } from './support/sample-usage.ts';
-import { expireLeases, silent, takeAll } from './support/usage-stores.ts';
+import { expireLeases, recordingOver, takeAll } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
 /** Each invents a name: at least twelve times as many as a key may have. */
@@ -40,12 +36,6 @@ describe('a key whose clients invent names', () => {
     await world.close();
   });
 
-  function createWriter() {
-    const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-    const shared = { clock: systemClock, log: silent, random: systemRandom };
-    return { buffer, writer: new LiveUsageWriter({ buffer, ...world, ...shared }) };
-  }
-
   async function bytesInRedis(keyId: string): Promise<number> {
     let bytes = 0;
     for (const key of await direct.keys(`tg:{usage-${shardOf(keyId)}}:*`)) {
@@ -56,7 +46,7 @@ describe('a key whose clients invent names', () => {
 
   it('takes a few megabytes of Redis, with exact totals, also while a batch waits', async () => {
     const [keyId = ''] = await world.newKeys(1);
-    const { buffer, writer } = createWriter();
+    const { buffer, writer } = recordingOver(world);
     let most = 0;
     for (let number = 0; number < REQUESTS; number += 1) {
       buffer.record(
@@ -92,7 +82,7 @@ describe('a key whose clients invent names', () => {
 
   it('leaves nothing in Redis but the numbers of writers when all is moved', async () => {
     const [keyId = ''] = await world.newKeys(1);
-    const { buffer, writer } = createWriter();
+    const { buffer, writer } = recordingOver(world);
     buffer.record(completed({ keyId }));
     await writer.write();
     await world.flushAll();

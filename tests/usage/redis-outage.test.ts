@@ -1,14 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import type { LiveUsage } from '../../src/usage/live-usage.ts';
-import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
-import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { expectedUsage, mix } from './support/expected-usage.ts';
-import { openRedisUsage, silent, takeAll } from './support/usage-stores.ts';
+import { openRedisUsage, recordingOver, takeAll } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
 describe('a replica whose Redis fails', () => {
@@ -18,19 +13,11 @@ describe('a replica whose Redis fails', () => {
   });
   afterAll(() => world.close());
 
-  function replica(live: LiveUsage = world.live) {
-    const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-    const { history } = world;
-    const options = { buffer, live, history, clock: systemClock, log: silent, random: systemRandom };
-    const writer = new LiveUsageWriter(options);
-    return { buffer, writer };
-  }
-
   it('counts each request once although replies of Redis get lost', async () => {
     const keyIds = await world.newKeys(3);
     const relay = await TcpRelay.start(world.redis.port);
     const { live, close } = await openRedisUsage(relay.urlOf(world.redis.url), { timeoutMs: 500 });
-    const { buffer, writer } = replica(live);
+    const { buffer, writer } = recordingOver({ ...world, live });
     try {
       const requests = mix(0, 3000, keyIds);
       for (const [index, request] of requests.entries()) {
@@ -55,7 +42,7 @@ describe('a replica whose Redis fails', () => {
   it('counts each request once although Redis stands still and then goes on', async () => {
     const keyIds = await world.newKeys(3);
     const { live, close } = await openRedisUsage(world.redis.url, { timeoutMs: 500 });
-    const { buffer, writer } = replica(live);
+    const { buffer, writer } = recordingOver({ ...world, live });
     const requests = mix(0, 3000, keyIds);
     for (const request of requests.slice(0, 1000)) buffer.record(request);
     await writer.write();
@@ -79,7 +66,7 @@ describe('a replica whose Redis fails', () => {
 
   it('counts each request once although connections are cut again and again', async () => {
     const keyIds = await world.newKeys(3);
-    const { buffer, writer } = replica();
+    const { buffer, writer } = recordingOver(world);
     const requests = mix(0, 5000, keyIds);
     const direct = new Redis(world.redis.url);
     for (const [index, request] of requests.entries()) {
@@ -99,7 +86,7 @@ describe('a replica whose Redis fails', () => {
 
   it('moves its usage to Postgres although Redis is out of memory', async () => {
     const keyIds = await world.newKeys(3);
-    const { buffer, writer } = replica();
+    const { buffer, writer } = recordingOver(world);
     const requests = mix(0, 100, keyIds);
     for (const request of requests) buffer.record(request);
     expect(await writer.write()).toBe(true);
@@ -122,7 +109,7 @@ describe('a replica whose Redis fails', () => {
 
   it('goes on when Redis has forgotten the scripts', async () => {
     const [keyId = ''] = await world.newKeys(1);
-    const { buffer, writer } = replica();
+    const { buffer, writer } = recordingOver(world);
     const direct = new Redis(world.redis.url);
     for (const request of mix(0, 100, [keyId])) {
       buffer.record(request);

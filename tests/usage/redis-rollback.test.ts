@@ -5,13 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { sql } from 'kysely';
 import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
 import type { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
 import { usageSourcesKeyName, usageWritersKeyName } from '../../src/storage/redis/usage/usage-key-names.ts';
-import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
+import type { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { shardOf } from '../../src/usage/shards.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
-import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
@@ -19,7 +17,7 @@ import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
 import { completed, sliceOf } from './support/sample-usage.ts';
-import { expireLeases, openRedisUsage, silent, writeSlices } from './support/usage-stores.ts';
+import { expireLeases, openRedisUsage, recordingOver, silent, writeSlices } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
 describe('usage when Redis goes back in time', () => {
@@ -42,8 +40,7 @@ describe('usage when Redis goes back in time', () => {
     const { live, close } = await openRedisUsage(url, { timeoutMs: 500 });
     const { history } = world;
     const clock = new ManualClock(Date.now());
-    const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-    const writer = new LiveUsageWriter({ buffer, live, history, clock, log: silent, random: systemRandom });
+    const { buffer, writer } = recordingOver({ live, history }, { clock });
     const flusher = new UsageFlusher({ live, history, clock: systemClock, log: silent, intervalMs: 0 });
     const stored = new StoredUsage(live, history);
     return {

@@ -1,14 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { systemClock } from '../../../src/platform/clock.ts';
+import { type Clock, systemClock } from '../../../src/platform/clock.ts';
+import type { Logger } from '../../../src/platform/logger.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import { redisUrl } from '../../../src/settings/redis-url.ts';
 import { InProcessLiveUsage } from '../../../src/storage/embedded/in-process-live-usage.ts';
 import { closeRedis, connectRedis, type RedisMode } from '../../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
 import type { LiveUsage, UsageBatch, WriteOutcome } from '../../../src/usage/live-usage.ts';
+import { LiveUsageWriter } from '../../../src/usage/live-usage-writer.ts';
 import { shardOf } from '../../../src/usage/shards.ts';
+import { UsageBuffer } from '../../../src/usage/usage-buffer.ts';
 import type { UsageSlice } from '../../../src/usage/usage-slice.ts';
 import { openInCluster } from '../../support/redis-cluster.ts';
 import { testRedisUrl } from '../../support/stores.ts';
@@ -46,6 +49,16 @@ export async function openRedisUsage(
   await until(() => redis.status === 'ready');
   const live = new RedisLiveUsage(redis, systemClock);
   return { live, close: () => closeRedis(redis) };
+}
+
+/** What a replica records in, and the writer that writes that to these stores when the test says so. */
+export function recordingOver(
+  { live, history }: Pick<ConstructorParameters<typeof LiveUsageWriter>[0], 'live' | 'history'>,
+  { clock = systemClock, log = silent }: { readonly clock?: Clock; readonly log?: Logger } = {},
+): { readonly buffer: UsageBuffer; readonly writer: LiveUsageWriter } {
+  const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
+  const writer = new LiveUsageWriter({ buffer, live, history, clock, log, random: systemRandom });
+  return { buffer, writer };
 }
 
 /** As if the leases of all flushers had run out. */
