@@ -8,7 +8,7 @@ import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { entryOfRow } from '../../src/storage/postgres/audit/audit-log-tables.ts';
 import { AuditedChanges } from '../../src/storage/postgres/audit/audited-changes.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { createPostgresRecords, RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange } from '../support/sample-records.ts';
 import { TEST_VAULT } from '../support/test-vault.ts';
 
@@ -32,10 +32,7 @@ const hashWith =
   (previousHash, entry) =>
     new AuditChain(vault).hash(previousHash, entry);
 
-describe.each([
-  ['Postgres', createPostgresRecords],
-  ['PGlite', createEmbeddedRecords],
-])('a person who can write to the audit log in %s', (_name, create) => {
+describe.each(Object.entries(RECORD_STORES))('a person who can write to the audit log in %s', (_name, create) => {
   let store: TestRecords;
   let records: Records;
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import type { AuditedAction } from '../../src/audit/audit-entry.ts';
 import { StoreUnavailable } from '../../src/errors.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 
 const DAY_MS = 86_400_000;
@@ -13,10 +13,7 @@ const ACTION: AuditedAction = {
   changes: { limitId: { from: null, to: 'main' } },
 };
 
-describe.each([
-  ['Postgres', createPostgresRecords],
-  ['PGlite', createEmbeddedRecords],
-])('the audit log in %s', (_name, create) => {
+describe.each(Object.entries(RECORD_STORES))('the audit log in %s', (_name, create) => {
   let store: TestRecords;
   const atDay = (day: number) => sampleChange({ atMs: START_MS + day * DAY_MS });
   beforeAll(async () => {

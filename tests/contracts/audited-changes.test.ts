@@ -5,7 +5,7 @@ import type { AuditedAction } from '../../src/audit/audit-entry.ts';
 import { AuditedChanges } from '../../src/storage/postgres/audit/audited-changes.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { deleteKey, updateKey } from '../support/one-key.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan, storeKey } from '../support/sample-records.ts';
 import { TEST_VAULT } from '../support/test-vault.ts';
 
@@ -15,10 +15,7 @@ function deletionOf(keyId: string): AuditedAction {
   return { action: 'key.delete', changes: {}, target: { type: 'key', id: keyId, name: 'n', tags: [] } };
 }
 
-describe.each([
-  ['Postgres', createPostgresRecords],
-  ['PGlite', createEmbeddedRecords],
-])('changes in %s', (name, create) => {
+describe.each(Object.entries(RECORD_STORES))('changes in %s', (name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();

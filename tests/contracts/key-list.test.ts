@@ -15,7 +15,7 @@ import {
 } from '../../src/keys/key-list.ts';
 import { PostgresKeyList } from '../../src/storage/postgres/keys/postgres-key-list.ts';
 import { deleteKey, updateKey } from '../support/one-key.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan, storeKey } from '../support/sample-records.ts';
 
 const NOW_MS = Date.UTC(2026, 5, 1);
@@ -30,10 +30,7 @@ const TAGS = [[], ['a'], ['a', 'b'], ['c']];
 const INSTANTS = [...CREATED, ...EXPIRIES, ...USES].filter((ms) => ms !== null);
 const KEYS = 90;
 
-describe.each([
-  ['Postgres', createPostgresRecords],
-  ['PGlite', createEmbeddedRecords],
-])('the list of keys in %s', (_name, create) => {
+describe.each(Object.entries(RECORD_STORES))('the list of keys in %s', (_name, create) => {
   let store: TestRecords;
   let keys: readonly ConsumerKey[];
   const planIds: (string | null)[] = [null];

@@ -7,7 +7,7 @@ import { AuditedChanges } from '../../src/storage/postgres/audit/audited-changes
 import { PostgresKeyRepository } from '../../src/storage/postgres/keys/postgres-key-repository.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { deleteKey, updateKey } from '../support/one-key.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan, storeKey } from '../support/sample-records.ts';
 import { TEST_VAULT } from '../support/test-vault.ts';
 
@@ -17,10 +17,7 @@ function changesIn(db: RecordsDatabase): AuditedChanges {
   return new AuditedChanges(db, new AuditChain(TEST_VAULT));
 }
 
-describe.each([
-  ['Postgres', createPostgresRecords],
-  ['PGlite', createEmbeddedRecords],
-])('the key repository in %s', (_name, create) => {
+describe.each(Object.entries(RECORD_STORES))('the key repository in %s', (_name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();

@@ -1,15 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RecordVersion } from '../../src/limiter/record-versions.ts';
 import { deleteKey } from '../support/one-key.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan, storeKey, storeKeys } from '../support/sample-records.ts';
 
 const LATER_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
 
-describe.each([
-  ['Postgres', createPostgresRecords],
-  ['PGlite', createEmbeddedRecords],
-])('the plan repository in %s', (_name, create) => {
+describe.each(Object.entries(RECORD_STORES))('the plan repository in %s', (_name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();

@@ -2,15 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import type { ChangedRecord, RecordChanges } from '../../src/limiter/changes/record-changes.ts';
 import { deleteKey, updateKey } from '../support/one-key.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { createPostgresRecords, RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan, storeKey } from '../support/sample-records.ts';
 
-const STORES = [
-  ['Postgres', createPostgresRecords],
-  ['PGlite', createEmbeddedRecords],
-] as const;
-
-describe.each(STORES)('the changes of records in %s', (_name, create) => {
+describe.each(Object.entries(RECORD_STORES))('the changes of records in %s', (_name, create) => {
   let store: TestRecords;
   let changes: RecordChanges;
   beforeAll(async () => {

@@ -8,7 +8,7 @@ import type { UnitOfWork } from '../../src/platform/unit-of-work.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import type { RecordUnit } from '../../src/storage/postgres/record-units.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { createPostgresRecords, RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange, samplePlan } from '../support/sample-records.ts';
 import { TEST_VAULT } from '../support/test-vault.ts';
 
@@ -30,10 +30,7 @@ function gate() {
   return Promise.withResolvers<void>();
 }
 
-describe.each([
-  ['Postgres', createPostgresRecords],
-  ['PGlite', createEmbeddedRecords],
-])('the store of responses in %s', (name, create) => {
+describe.each(Object.entries(RECORD_STORES))('the store of responses in %s', (name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();

@@ -5,7 +5,7 @@ import type { NewConsumerKey, UpdatedKey } from '../../src/keys/key-repository.t
 import type { SecretReplacement } from '../../src/keys/secrets/secret-repository.ts';
 import type { SecretMatch, StoredSecret } from '../../src/keys/secrets/stored-secret.ts';
 import { deleteKey, updateKey } from '../support/one-key.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { createPostgresRecords, RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, storeKey } from '../support/sample-records.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
@@ -13,10 +13,7 @@ import { waitingForLocks } from '../support/waiting-for-locks.ts';
 const AT_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
 const UNTIL_MS = Date.UTC(2025, 5, 2);
 
-describe.each([
-  ['Postgres', createPostgresRecords],
-  ['PGlite', createEmbeddedRecords],
-])('the secrets of keys in %s', (_name, create) => {
+describe.each(Object.entries(RECORD_STORES))('the secrets of keys in %s', (_name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();

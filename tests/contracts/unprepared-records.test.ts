@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { StoreUnavailable } from '../../src/errors.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { RECORD_STORES, type TestRecords } from '../support/records.ts';
 
-describe.each([
-  ['Postgres', createPostgresRecords],
-  ['PGlite', createEmbeddedRecords],
-])('the record store in %s, when it is not as this version needs it', (_name, create) => {
+describe.each(Object.entries(RECORD_STORES))('the record store in %s, when it is not as this version needs it', (_name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();

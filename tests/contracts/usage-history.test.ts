@@ -10,7 +10,7 @@ import { shardOf } from '../../src/usage/shards.ts';
 import type { KeyHistory, UsageHistory } from '../../src/usage/usage-history.ts';
 import { type Counts, noCounts, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { deleteKey } from '../support/one-key.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { createPostgresRecords, RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, storeKey } from '../support/sample-records.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
@@ -20,10 +20,7 @@ const APPLIED = { kind: 'applied' };
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
-describe.each([
-  ['Postgres', createPostgresRecords],
-  ['PGlite', createEmbeddedRecords],
-])('the usage history in %s', (_name, create) => {
+describe.each(Object.entries(RECORD_STORES))('the usage history in %s', (_name, create) => {
   let store: TestRecords;
   let history: UsageHistory;
   let lastId = 0;

@@ -8,7 +8,7 @@ import type { Interval } from '../../src/usage/series/time-buckets.ts';
 import { TimeZone } from '../../src/usage/series/time-zone.ts';
 import { type SeriesPage, type SeriesRequest, UsageSeries } from '../../src/usage/series/usage-series.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { storeUsage, type UsageEvents, usageEvents } from '../usage/support/usage-events.ts';
 
 const HOUR_MS = 3_600_000;
@@ -243,10 +243,7 @@ function expectRows(rows: readonly SeriesRow[], expected: readonly SeriesRow[]):
   if (!isDeepStrictEqual(rows, expected)) expect(rows).toEqual(expected);
 }
 
-describe.each([
-  ['a Postgres server', createPostgresRecords],
-  ['the embedded Postgres', createEmbeddedRecords],
-])('usage over time in %s', (_name, createRecords) => {
+describe.each(Object.entries(RECORD_STORES))('usage over time in %s', (_name, createRecords) => {
   let store: TestRecords;
   let series: UsageSeries;
   beforeAll(async () => {

@@ -14,13 +14,10 @@ import { SecretVault } from '../../src/secrets/secret-vault.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { updateKey } from '../support/one-key.ts';
 import { RecordingVersions } from '../support/recording-versions.ts';
-import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange } from '../support/sample-records.ts';
 
-describe.each([
-  ['a Postgres server', createPostgresRecords],
-  ['the embedded Postgres', createEmbeddedRecords],
-])('a configuration in %s', (_store, createRecords) => {
+describe.each(Object.entries(RECORD_STORES))('a configuration in %s', (_store, createRecords) => {
   let store: TestRecords;
   let versions: RecordingVersions;
   let clock: ManualClock;

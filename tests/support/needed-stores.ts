@@ -13,7 +13,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 /** Hands out the stores, so that its own text says nothing. */
 const STORES = resolve(import.meta.dirname, 'stores.ts');
 
-const EMBEDDED = /\bcreateEmbeddedRecords\b|\bcopyRecordsInto\b/;
+const EMBEDDED = /\bcreateEmbeddedRecords\b|\bRECORD_STORES\b|\bcopyRecordsInto\b/;
 
 /**
  * Which stores the test files whose paths match a pattern use, they themselves or files that they import. All files match where there is no
