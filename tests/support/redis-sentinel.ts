@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { endChild } from './end-child.ts';
 import { freePort } from './free-port.ts';
 import { redisBinary } from './redis-binary.ts';
-import { type RedisServer, respondsToPing, startRedisServer } from './redis-server.ts';
+import { type RedisServer, runRedis, startRedisServer } from './redis-server.ts';
 import { until } from './until.ts';
 
 /** A sentinel of a test's own. */
@@ -31,20 +29,7 @@ export async function startSentinel(
     `sentinel monitor ${masterName} 127.0.0.1 ${masterPort} 1`,
   ];
   await writeFile(file, `${[...lines, ...configuration].join('\n')}\n`);
-  const child = spawn(binary, [file, '--sentinel'], { stdio: 'ignore', cwd: directory });
-  const onExit = () => child.kill('SIGKILL');
-  process.once('exit', onExit);
-  const stop = async () => {
-    await endChild(child);
-    process.removeListener('exit', onExit);
-    await rm(directory, { recursive: true, force: true });
-  };
-  try {
-    await until(() => respondsToPing(port));
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  const { stop } = await runRedis(binary, { directory, port }, [file, '--sentinel']);
   return { port, stop };
 }
 

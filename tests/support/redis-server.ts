@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -50,16 +50,30 @@ const PORT_TRIES = 3;
 
 async function start(binary: string, port: number, args: readonly string[]): Promise<RedisServer> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-redis-'));
-  const child = spawn(
-    binary,
-    [
-      ...['--port', String(port), '--bind', '127.0.0.1', '--dir', directory],
-      ...['--save', '', '--appendonly', 'no', '--databases', '64'],
-      // By default a master waits five seconds for more copies before it sends its data to one.
-      ...['--repl-diskless-sync-delay', '0', ...args],
-    ],
-    { stdio: 'ignore' },
-  );
+  const { child, pid, stop } = await runRedis(binary, { directory, port }, [
+    ...['--port', String(port), '--bind', '127.0.0.1', '--dir', directory],
+    ...['--save', '', '--appendonly', 'no', '--databases', '64'],
+    // By default a master waits five seconds for more copies before it sends its data to one.
+    ...['--repl-diskless-sync-delay', '0', ...args],
+  ]);
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    pid,
+    stop,
+    kill: (signal) => void child.kill(signal),
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+  };
+}
+
+/** Runs a server or a sentinel, and resolves when it responds. `stop` removes its directory, too. */
+export async function runRedis(
+  binary: string,
+  { directory, port }: { readonly directory: string; readonly port: number },
+  args: readonly string[],
+): Promise<{ readonly child: ChildProcess; readonly pid: number; stop(): Promise<void> }> {
+  const child = spawn(binary, args, { stdio: 'ignore', cwd: directory });
   const onExit = () => child.kill('SIGKILL');
   process.once('exit', onExit);
   const stop = async () => {
@@ -78,19 +92,11 @@ async function start(binary: string, port: number, args: readonly string[]): Pro
     await stop();
     throw error;
   }
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    port,
-    pid: child.pid,
-    stop,
-    kill: (signal) => void child.kill(signal),
-    pause: () => void child.kill('SIGSTOP'),
-    resume: () => void child.kill('SIGCONT'),
-  };
+  return { child, pid: child.pid, stop };
 }
 
 /** Whether a server on a loopback port responds to PING. */
-export function respondsToPing(port: number): Promise<boolean> {
+function respondsToPing(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'));
     socket.setTimeout(500, () => socket.destroy());
