@@ -1,17 +1,13 @@
 import { writeSync } from 'node:fs';
-import { pino } from 'pino';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
-import { redisUrl } from '../../../src/settings/redis-url.ts';
 import { connectPostgres, serverOf } from '../../../src/storage/postgres/postgres-connection.ts';
 import { PostgresUsageHistory } from '../../../src/storage/postgres/usage/postgres-usage-history.ts';
-import { closeRedis, connectRedis } from '../../../src/storage/redis/redis-connection.ts';
-import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
 import { createUsage } from '../../../src/usage/create-usage.ts';
-import type { LiveUsage, UsageWrite } from '../../../src/usage/live-usage.ts';
 import { UsageFlusher } from '../../../src/usage/usage-flusher.ts';
 import { requestOfMix } from './request-mix.ts';
 import { requestsOf } from './sample-usage.ts';
+import { openRedisUsage, silent as log } from './usage-stores.ts';
 
 /** What a process of a test is to do; its only argument, as JSON. */
 export interface ReplicaTask {
@@ -30,20 +26,19 @@ export interface ReplicaTask {
   readonly to?: number;
 }
 
-const log = pino({ level: 'silent' });
 const task = JSON.parse(process.argv[2] ?? '') as ReplicaTask;
-const redis = connectRedis(
-  'usage',
-  { address: redisUrl(task.redisUrl), mode: 'single', timeoutMs: 1000 },
-  { log, random: systemRandom },
-);
+const { live, close } = await openRedisUsage(task.redisUrl, { timeoutMs: 1000 });
 const db = connectPostgres({ server: serverOf(task.databaseUrl), maxConnections: 4, onIdleError: () => {} });
-await new Promise<void>((resolve) => {
-  redis.once('ready', () => resolve());
-});
 /** Requests that Redis has confirmed. */
 let confirmed = 0;
-const live = counting(new RedisLiveUsage(redis, systemClock));
+const write = live.write.bind(live);
+live.write = async (writes) => {
+  const outcomes = await write(writes);
+  for (const [index, { recorded }] of writes.entries()) {
+    if (outcomes[index] === 'written') confirmed += requestsOf(recorded);
+  }
+  return outcomes;
+};
 const history = new PostgresUsageHistory(db);
 
 if (task.do === 'flush') {
@@ -84,27 +79,9 @@ while (task.do === 'record' ? recorded < (task.to ?? 0) : !hasSigterm) {
 await end(await usage.stop(60_000));
 
 async function end(isDone: boolean): Promise<never> {
-  await closeRedis(redis);
+  await close();
   await db.destroy();
   process.exit(isDone ? 0 : 1);
-}
-
-/** The store, with the requests counted whose writes it confirms. */
-function counting(store: RedisLiveUsage): LiveUsage {
-  return new Proxy<LiveUsage>(store, {
-    get(target, name) {
-      const method: unknown = Reflect.get(target, name);
-      if (typeof method !== 'function') return method;
-      if (name !== 'write') return method.bind(target);
-      return async (writes: readonly UsageWrite[]) => {
-        const outcomes = await target.write(writes);
-        for (const [index, { recorded }] of writes.entries()) {
-          if (outcomes[index] === 'written') confirmed += requestsOf(recorded);
-        }
-        return outcomes;
-      };
-    },
-  });
 }
 
 /** The store, but that the process dies when the step is done that the task says, unless the step had nothing to do. */
