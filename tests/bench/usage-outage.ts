@@ -1,19 +1,15 @@
 import { createWriteStream } from 'node:fs';
-import { pino } from 'pino';
 import { StoreUnavailable } from '../../src/errors.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import { redisUrl } from '../../src/settings/redis-url.ts';
-import { closeRedis, connectRedis } from '../../src/storage/redis/redis-connection.ts';
+import { closeRedis } from '../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
-import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
-import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
+import type { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import type { UsageHistory } from '../../src/usage/usage-history.ts';
 import { positiveNumber, scriptCommand } from '../support/script-command.ts';
 import { findRedis } from '../support/test-stores.ts';
-import { until } from '../support/until.ts';
 import { completed } from '../usage/support/sample-usage.ts';
+import { connectForUsage, recordingOver, silent } from '../usage/support/usage-stores.ts';
 
 const script = scriptCommand(
   'bench:usage-outage',
@@ -37,15 +33,9 @@ const away = () => Promise.reject(new StoreUnavailable('postgres', new Error('aw
 const history = new Proxy({} as UsageHistory, { get: () => away });
 
 const out = createWriteStream('', { fd: 1 });
-const log = pino({ level: 'silent' });
 const server = await findRedis();
-const redis = connectRedis(
-  'usage',
-  { address: redisUrl(server.url), mode: 'single', timeoutMs: 20_000 },
-  { log, random: systemRandom },
-);
+const redis = await connectForUsage(server.url, { timeoutMs: 20_000 });
 try {
-  await until(() => redis.status === 'ready');
   await simulate();
 } finally {
   await closeRedis(redis);
@@ -53,10 +43,9 @@ try {
 }
 
 async function simulate(): Promise<void> {
-  const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-  const shared = { live: new RedisLiveUsage(redis, systemClock), history, clock: systemClock, log };
-  const writer = new LiveUsageWriter({ ...shared, buffer, random: systemRandom });
-  const flusher = new UsageFlusher({ ...shared, intervalMs: 0 });
+  const stores = { live: new RedisLiveUsage(redis, systemClock), history };
+  const { buffer, writer } = recordingOver(stores);
+  const flusher = new UsageFlusher({ ...stores, clock: systemClock, log: silent, intervalMs: 0 });
   const before = await usedMemory();
   let most = 0;
   for (let write = 1; write <= minutes * WRITES_A_MINUTE; write += 1) {

@@ -1,21 +1,18 @@
 import { createWriteStream } from 'node:fs';
 import { sql } from 'kysely';
-import { pino } from 'pino';
 import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import { redisUrl } from '../../src/settings/redis-url.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
-import { closeRedis, connectRedis, type RedisConnection } from '../../src/storage/redis/redis-connection.ts';
+import { closeRedis, type RedisConnection } from '../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
-import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
 import { type CompletedRequest, UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import { sampleKey, storeKeys } from '../support/sample-records.ts';
 import { scriptCommand } from '../support/script-command.ts';
 import { findRedis } from '../support/test-stores.ts';
+import { connectForUsage, recordingOver, silent } from '../usage/support/usage-stores.ts';
 import { withRecords } from './setup/with-records.ts';
 
 scriptCommand(
@@ -68,12 +65,7 @@ async function timed(run: () => Promise<unknown>): Promise<number> {
 }
 
 const redisServer = await findRedis();
-const log = pino({ level: 'silent' });
-const redis = connectRedis(
-  'usage',
-  { address: redisUrl(redisServer.url), mode: 'single', timeoutMs: 5000 },
-  { log, random: systemRandom },
-);
+const redis = await connectForUsage(redisServer.url);
 try {
   await withRecords(async (records) => {
     const keys = Array.from({ length: KEYS }, () => sampleKey());
@@ -115,12 +107,10 @@ type MeasuredUsage = ReturnType<typeof usageOver>;
 function usageOver(db: RecordsDatabase) {
   const live = new RedisLiveUsage(redis, systemClock);
   const history = new PostgresUsageHistory(db);
-  const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-  const shared = { live, history, clock: systemClock, log };
   return {
-    ...{ db, live, history, buffer },
-    writer: new LiveUsageWriter({ ...shared, buffer, random: systemRandom }),
-    flusher: new UsageFlusher({ ...shared, intervalMs: 0 }),
+    ...{ db, live, history },
+    ...recordingOver({ live, history }),
+    flusher: new UsageFlusher({ live, history, clock: systemClock, log: silent, intervalMs: 0 }),
   };
 }
 

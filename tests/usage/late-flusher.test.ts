@@ -1,14 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import { redisUrl } from '../../src/settings/redis-url.ts';
-import { closeRedis, connectRedis } from '../../src/storage/redis/redis-connection.ts';
+import { closeRedis } from '../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
 import { shardOf } from '../../src/usage/shards.ts';
-import { until } from '../support/until.ts';
 import { sliceOf } from './support/sample-usage.ts';
-import { expireLeases, silent, takeAll, writeSlices } from './support/usage-stores.ts';
+import { connectForUsage, expireLeases, takeAll, writeSlices } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
 /** More than are read of a batch at a time. */
@@ -19,13 +16,7 @@ describe('a flusher that stands still for longer than its lease, after it took a
   let redis: Redis;
   beforeEach(async () => {
     world = await createUsageWorld();
-    const address = redisUrl(world.redis.url);
-    redis = connectRedis(
-      'usage',
-      { address, mode: 'single', timeoutMs: 5000 },
-      { log: silent, random: systemRandom },
-    ) as Redis;
-    await until(() => redis.status === 'ready');
+    redis = (await connectForUsage(world.redis.url)) as Redis;
   });
   afterEach(async () => {
     await closeRedis(redis);

@@ -1,18 +1,12 @@
 import { Redis } from 'ioredis';
-import { systemRandom } from '../../../src/platform/random.ts';
-import { redisUrl } from '../../../src/settings/redis-url.ts';
 import type { Records } from '../../../src/storage/postgres/open-records.ts';
-import {
-  closeRedis,
-  connectRedis,
-  type RedisConnection,
-} from '../../../src/storage/redis/redis-connection.ts';
+import { closeRedis, type RedisConnection } from '../../../src/storage/redis/redis-connection.ts';
 import { openTestRecords } from '../../support/records.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { createMigratedDatabase } from '../../support/stores.ts';
 import { portOf, TcpRelay } from '../../support/tcp-relay.ts';
 import { until } from '../../support/until.ts';
-import { silent } from '../../usage/support/usage-stores.ts';
+import { connectForUsage } from '../../usage/support/usage-stores.ts';
 
 /** A real Redis with its replica, and a real Postgres, each behind a relay that the week breaks. */
 export interface WeekStores {
@@ -36,13 +30,7 @@ export async function openWeekStores(): Promise<WeekStores> {
   await follow(standby, master);
   const ofRedis = await TcpRelay.start(master.port);
   const ofPostgres = await TcpRelay.start(portOf(database.url));
-  const address = redisUrl(ofRedis.urlOf(master.url));
-  const redis = connectRedis(
-    'usage',
-    { address, mode: 'single', timeoutMs: 5000 },
-    { log: silent, random: systemRandom },
-  );
-  await until(() => redis.status === 'ready');
+  const redis = await connectForUsage(ofRedis.urlOf(master.url));
   const records = openTestRecords(ofPostgres.urlOf(database.url), { maxConnections: 10 });
   return {
     ...{ redis, records },

@@ -6,7 +6,12 @@ import type { Logger } from '../../../src/platform/logger.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import { redisUrl } from '../../../src/settings/redis-url.ts';
 import { InProcessLiveUsage } from '../../../src/storage/embedded/in-process-live-usage.ts';
-import { closeRedis, connectRedis, type RedisMode } from '../../../src/storage/redis/redis-connection.ts';
+import {
+  closeRedis,
+  connectRedis,
+  type RedisConnection,
+  type RedisMode,
+} from '../../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
 import type { LiveUsage, UsageBatch, WriteOutcome } from '../../../src/usage/live-usage.ts';
 import { LiveUsageWriter } from '../../../src/usage/live-usage-writer.ts';
@@ -36,17 +41,29 @@ export const LIVE_STORES: Readonly<Record<string, () => Promise<LiveStore>>> = {
   'in Redis Cluster': () => openInCluster((url) => openInRedis(url, 'cluster')),
 };
 
-/** Live usage of one replica in Redis, on a separate connection, with a timeout that a busy test machine keeps. */
+interface ConnectionOptions {
+  readonly mode?: RedisMode;
+  /** One that a busy test machine keeps by default. */
+  readonly timeoutMs?: number;
+}
+
+/** A connection for the usage of one replica. Resolves when it is ready. */
+export async function connectForUsage(
+  url: string,
+  { mode = 'single', timeoutMs = 5000 }: ConnectionOptions = {},
+): Promise<RedisConnection> {
+  const server = { address: redisUrl(url), mode, timeoutMs };
+  const redis = connectRedis('usage', server, { log: silent, random: systemRandom });
+  await until(() => redis.status === 'ready');
+  return redis;
+}
+
+/** Live usage of one replica in Redis, on a separate connection. */
 export async function openRedisUsage(
   url: string,
-  { mode = 'single', timeoutMs = 5000 }: { readonly mode?: RedisMode; readonly timeoutMs?: number } = {},
+  options?: ConnectionOptions,
 ): Promise<{ readonly live: RedisLiveUsage; close(): Promise<void> }> {
-  const redis = connectRedis(
-    'usage',
-    { address: redisUrl(url), mode, timeoutMs },
-    { log: silent, random: systemRandom },
-  );
-  await until(() => redis.status === 'ready');
+  const redis = await connectForUsage(url, options);
   const live = new RedisLiveUsage(redis, systemClock);
   return { live, close: () => closeRedis(redis) };
 }
