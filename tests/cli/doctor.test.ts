@@ -16,6 +16,7 @@ import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
+import { onRedis } from '../support/on-redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startSentinel } from '../support/redis-sentinel.ts';
 import { startRedisServer } from '../support/redis-server.ts';
@@ -93,9 +94,7 @@ describe('tollgate doctor', () => {
       expect(all).toMatch(/redis: 127\.0\.0\.1:\d+ keeps an append-only file\./);
       expect(all).toMatch(/replicas: No gateway runs/);
       expect(all).toMatch(/backend: The backend 127\.0\.0\.1:\d+ can be reached\./);
-      const redis = new Redis(url);
-      expect(await redis.dbsize()).toBe(0);
-      redis.disconnect();
+      expect(await onRedis(url, (redis) => redis.dbsize())).toBe(0);
     } finally {
       await stop();
     }
@@ -273,9 +272,7 @@ describe('tollgate doctor', () => {
   ])('says that %s does not take the credentials, without showing them', async (store, setting, url) => {
     const redis = await startRedisServer();
     try {
-      const connection = new Redis(redis.url);
-      await connection.config('SET', 'requirepass', 'the-password-of-redis');
-      connection.disconnect();
+      await onRedis(redis.url, (direct) => direct.config('SET', 'requirepass', 'the-password-of-redis'));
       const port = setting === 'REDIS_URL' ? redis.port : new URL(fleet.databaseUrl).port;
       const { code, findings, stderr, wrong } = await doctor({ [setting]: `${url}:${port}/0` });
       expect(code).toBe(1);

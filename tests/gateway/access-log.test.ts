@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { versionKeyName } from '../../src/storage/redis/redis-key-names.ts';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { onRedis } from '../support/on-redis.ts';
 import { until } from '../support/until.ts';
 
 let fleet: Fleet;
@@ -73,9 +73,7 @@ async function send(
 describe('the access log', () => {
   it('says of a key that Postgres has again while Redis knows that it was deleted what is wrong', async () => {
     const { id, secret } = await fleet.admin.makeKey('restored');
-    const redis = new Redis(fleet.redisUrl);
-    await redis.set(versionKeyName(id), '-', 'PX', 60_000);
-    redis.disconnect();
+    await onRedis(fleet.redisUrl, (redis) => redis.set(versionKeyName(id), '-', 'PX', 60_000));
     expect((await send('/v1/things', 'restored-1', secret)).status).toBe(503);
     expect(await lineOf(fleet.replicas[0], 'restored-1')).toMatchObject({
       outcome: 'unavailable',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { burst, statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { onRedis } from '../support/on-redis.ts';
 import { until } from '../support/until.ts';
 
 let fleet: Fleet;
@@ -15,12 +15,6 @@ afterAll(() => fleet?.stop());
 
 async function remaining(keyId: string): Promise<number> {
   return (await fleet.admin.detail(keyId)).usage.rateLimits.remaining;
-}
-
-async function onRedis(use: (redis: Redis) => Promise<unknown>): Promise<void> {
-  const redis = new Redis(fleet.redisUrl);
-  await use(redis);
-  redis.disconnect();
 }
 
 describe('three replicas', () => {
@@ -94,7 +88,7 @@ describe('three replicas', () => {
     await fleet.admin.makePlan('endless', 2, 'hour');
     const { id, secret } = await fleet.admin.makeKey('endless', 'endless');
     expect(await burst(urls, { secret, requests: 2, inFlight: 1 })).toEqual({ 200: 2 });
-    await onRedis(async (redis) => {
+    await onRedis(fleet.redisUrl, async (redis) => {
       const [window] = await redis.keys(`tg:{${id}}:window:*`);
       await redis.pexpireat(window ?? '', 9_000_000_000_000_000);
     });
@@ -111,9 +105,9 @@ describe('three replicas', () => {
 
   it('give a tombstone an expiry that has none and stands for a key which is there', async () => {
     const { id, secret } = await fleet.admin.makeKey('buried');
-    await onRedis((redis) => redis.set(`tg:{${id}}:version`, '-'));
+    await onRedis(fleet.redisUrl, (redis) => redis.set(`tg:{${id}}:version`, '-'));
     expect(await statusOf(String(urls[0]), secret)).toBe(503);
-    await onRedis(async (redis) => expect(await redis.pttl(`tg:{${id}}:version`)).toBeGreaterThan(0));
+    await onRedis(fleet.redisUrl, async (redis) => expect(await redis.pttl(`tg:{${id}}:version`)).toBeGreaterThan(0));
   });
 
   it('keep count and reset when a key is bound to a plan of the same period', async () => {

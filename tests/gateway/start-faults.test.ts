@@ -5,7 +5,6 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { satisfies } from 'semver';
 import { listenAt } from '../../src/app/listen.ts';
 import { StartFault } from '../../src/platform/process/start-fault.ts';
@@ -22,6 +21,7 @@ import {
   startGateway,
 } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
+import { onRedis } from '../support/on-redis.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -232,9 +232,7 @@ describe('with stores on a network', () => {
   beforeAll(async () => {
     database = await createMigratedDatabase();
     redis = await startRedisServer();
-    const client = new Redis(redis.url);
-    await client.config('SET', 'requirepass', 'right-password');
-    client.disconnect();
+    await onRedis(redis.url, (client) => client.config('SET', 'requirepass', 'right-password'));
     settings = gatewaySettings(BACKEND_URL, database.url, testRedisUrl());
   });
   afterAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { onRedis } from '../support/on-redis.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
@@ -16,15 +16,6 @@ let areRepliesDropped = false;
 let fleet: RedisFleet;
 /** A key with room for the requests that find out how things stand. */
 let probe: string;
-
-async function withServer<Result>(work: (direct: Redis) => Promise<Result>): Promise<Result> {
-  const direct = new Redis(server.url);
-  try {
-    return await work(direct);
-  } finally {
-    direct.disconnect();
-  }
-}
 
 beforeAll(async () => {
   server = await startRedisServer();
@@ -104,15 +95,15 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'is read-only',
-    inflict: async () => void (await withServer((direct) => direct.replicaof('127.0.0.1', '1'))),
-    heal: async () => void (await withServer((direct) => direct.replicaof('NO', 'ONE'))),
+    inflict: async () => void (await onRedis(server.url, (direct) => direct.replicaof('127.0.0.1', '1'))),
+    heal: async () => void (await onRedis(server.url, (direct) => direct.replicaof('NO', 'ONE'))),
     keepsCounts: true,
     maySwallow: false,
   },
   {
     name: 'is out of memory',
-    inflict: async () => void (await withServer((direct) => direct.config('SET', 'maxmemory', '1'))),
-    heal: async () => void (await withServer((direct) => direct.config('SET', 'maxmemory', '0'))),
+    inflict: async () => void (await onRedis(server.url, (direct) => direct.config('SET', 'maxmemory', '1'))),
+    heal: async () => void (await onRedis(server.url, (direct) => direct.config('SET', 'maxmemory', '0'))),
     keepsCounts: true,
     maySwallow: false,
   },
@@ -179,22 +170,22 @@ describe.each(FAULTS)('replicas whose Redis $name', ({ inflict, heal, keepsCount
 describe('replicas whose Redis', () => {
   it('forgot its scripts do not notice', async () => {
     const { secret } = await fleet.admin.makeKey('scripts', 'nine');
-    await withServer((direct) => direct.script('FLUSH'));
+    await onRedis(server.url, (direct) => direct.script('FLUSH'));
     for (const { url } of fleet.replicas) {
       expect((await ask(url, secret)).headers.get('x-ratelimit-remaining')).not.toBeNull();
-      await withServer((direct) => direct.script('FLUSH'));
+      await onRedis(server.url, (direct) => direct.script('FLUSH'));
     }
   });
 
   it('may evict keys say so, and go on', async () => {
-    await withServer((direct) => direct.config('SET', 'maxmemory-policy', 'allkeys-lru'));
+    await onRedis(server.url, (direct) => direct.config('SET', 'maxmemory-policy', 'allkeys-lru'));
     for (const { url, opsUrl } of fleet.replicas) {
       await until(async () => (await readyz(opsUrl)).components.redis?.includes('allkeys-lru') === true);
       expect((await readyz(opsUrl)).status).toBe(200);
       expect((await ask(url, probe)).status).toBe(200);
       expect(await metric(opsUrl, 'tollgate_component_up', 'component="redis"')).toBe(0);
     }
-    await withServer((direct) => direct.config('SET', 'maxmemory-policy', 'noeviction'));
+    await onRedis(server.url, (direct) => direct.config('SET', 'maxmemory-policy', 'noeviction'));
   });
 
   it('came and went is logged once each time; degraded decisions are in the metrics', async () => {

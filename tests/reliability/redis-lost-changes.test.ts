@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { statusOf } from '../support/burst.ts';
+import { onRedis } from '../support/on-redis.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
@@ -147,9 +148,7 @@ describe('changes that Redis loses', () => {
     const world = await startWorld(server);
     const { deleted, disabled, kept } = await world.makeKeys(['deleted', 'disabled', 'kept']);
     const { fleet, urls } = world;
-    const direct = new Redis(server.url);
-    await direct.save();
-    direct.disconnect();
+    await onRedis(server.url, (direct) => direct.save());
 
     await fleet.admin.deleteKey(deleted.id);
     await fleet.admin.call('PATCH', `/consumer-api-key/${disabled.id}`, { enabled: false });

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createSecret } from '../../src/secrets/secret-format.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { gatewaySettings, type RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
+import { onRedis } from '../support/on-redis.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { createMigratedDatabase, createTestDatabase, testRedisUrl } from '../support/stores.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
@@ -139,9 +139,7 @@ describe('a replica that starts', () => {
     expect(await livez(gateway.opsUrl)).toBe(200);
     await until(() => gateway.output().includes(reason));
 
-    const redis = new Redis(server.url);
-    await redis.config('SET', 'maxmemory-policy', 'noeviction');
-    redis.disconnect();
+    await onRedis(server.url, (redis) => redis.config('SET', 'maxmemory-policy', 'noeviction'));
     await becomesReady(gateway);
     await serves(gateway);
   });

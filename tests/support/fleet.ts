@@ -6,10 +6,10 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { Redis } from 'ioredis';
 import { Admin } from './admin.ts';
 import { type GatewayProcess, gatewaySettings, type RunningGateway, startGateway } from './gateway.ts';
 import { listenOnLoopback } from './listen-on-loopback.ts';
+import { onRedis } from './on-redis.ts';
 import { createMigratedDatabase, testRedisUrl } from './stores.ts';
 
 /** Replicas over one Postgres database and one Redis, in front of one backend. */
@@ -62,9 +62,7 @@ async function openFleet<Replica extends RunningGateway>(
 ): Promise<Fleet<Replica>> {
   const database = await createMigratedDatabase();
   const redisUrl = testRedisUrl();
-  const redis = new Redis(redisUrl);
-  await redis.flushdb();
-  redis.disconnect();
+  await onRedis(redisUrl, (redis) => redis.flushdb());
   let backendRequests = 0;
   const backend = await listen(
     createServer((req, res) => {

@@ -1,8 +1,8 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
+import { onRedis } from './on-redis.ts';
 import { redisBinary } from './redis-binary.ts';
 import { type RedisServer, runRedis, startRedisServer } from './redis-server.ts';
 import { until } from './until.ts';
@@ -57,7 +57,7 @@ export async function startWatchedRedis(masterName: string): Promise<WatchedRedi
     ends.push(() => master.stop());
     const standby = await startRedisServer(['--replicaof', `127.0.0.1 ${master.port}`]);
     ends.push(() => standby.stop());
-    await withRedis(standby.port, (direct) =>
+    await onRedis(standby.url, (direct) =>
       until(async () => (await direct.info('replication')).includes('master_link_status:up')),
     );
     const sentinels: RedisSentinel[] = [];
@@ -69,7 +69,7 @@ export async function startWatchedRedis(masterName: string): Promise<WatchedRedi
       ends.push(() => sentinel.stop());
       sentinels.push(sentinel);
     }
-    await withRedis(sentinels[0]?.port ?? 0, (watcher) =>
+    await onRedis(`redis://127.0.0.1:${sentinels[0]?.port}`, (watcher) =>
       until(async () => {
         const [state = []] = (await watcher.call('SENTINEL', 'MASTERS')) as string[][];
         return Object.entries(COMPLETE).every(([name, value]) => state[state.indexOf(name) + 1] === value);
@@ -80,14 +80,5 @@ export async function startWatchedRedis(masterName: string): Promise<WatchedRedi
   } catch (error) {
     await stop();
     throw error;
-  }
-}
-
-async function withRedis(port: number, work: (direct: Redis) => Promise<void>): Promise<void> {
-  const direct = new Redis(port, '127.0.0.1');
-  try {
-    await work(direct);
-  } finally {
-    direct.disconnect();
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { sql } from 'kysely';
 import { Client } from 'pg';
+import { onRedis } from './on-redis.ts';
 import { createPostgresRecords } from './records.ts';
 import { startRedisServer } from './redis-server.ts';
 import { sampleChange, sampleKey } from './sample-records.ts';
@@ -10,18 +10,16 @@ import { SHARED_REDIS } from './test-stores.ts';
 
 describe('the stores of a test run', () => {
   it('have a Redis that responds', async () => {
-    const redis = new Redis(testRedisUrl());
-    expect(await redis.ping()).toBe('PONG');
-    redis.disconnect();
+    expect(await onRedis(testRedisUrl(), (redis) => redis.ping())).toBe('PONG');
   });
 
   it('have a Redis in which no test may break what others use', async () => {
     const server = await startRedisServer(SHARED_REDIS);
-    const redis = new Redis(server.url);
-    await expect(redis.call('CLIENT', 'KILL', 'TYPE', 'normal')).rejects.toThrow('NOPERM');
-    await expect(redis.flushall()).rejects.toThrow('NOPERM');
-    expect(await redis.flushdb()).toBe('OK');
-    redis.disconnect();
+    await onRedis(server.url, async (redis) => {
+      await expect(redis.call('CLIENT', 'KILL', 'TYPE', 'normal')).rejects.toThrow('NOPERM');
+      await expect(redis.flushall()).rejects.toThrow('NOPERM');
+      expect(await redis.flushdb()).toBe('OK');
+    });
     await server.stop();
   });
 

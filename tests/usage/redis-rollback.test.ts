@@ -12,6 +12,7 @@ import { shardOf } from '../../src/usage/shards.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { onRedis } from '../support/on-redis.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
@@ -61,12 +62,8 @@ describe('usage when Redis goes back in time', () => {
     };
   }
 
-  async function command(...words: readonly [string, ...string[]]): Promise<unknown> {
-    const direct = new Redis(redis.url);
-    const reply = await direct.call(...words);
-    direct.disconnect();
-    return reply;
-  }
+  const command = (...words: readonly [string, ...string[]]) =>
+    onRedis(redis.url, (direct) => direct.call(...words));
 
   /** Ends Redis without a word and starts it again from the last snapshot. */
   async function restartFromSnapshot(replica: { readonly live: RedisLiveUsage }): Promise<void> {

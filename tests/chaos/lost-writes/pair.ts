@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
+import { onRedis } from '../../support/on-redis.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { TcpRelay } from '../../support/tcp-relay.ts';
 import { until } from '../../support/until.ts';
@@ -140,11 +141,5 @@ async function onServer(
   work: (redis: Redis) => Promise<unknown>,
 ): Promise<void> {
   if (server === undefined) throw new Error('there is no such server');
-  const redis = new Redis(server.url);
-  redis.on('error', () => {});
-  try {
-    await work(redis);
-  } finally {
-    redis.disconnect();
-  }
+  await onRedis(server.url, work);
 }

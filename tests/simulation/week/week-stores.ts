@@ -1,6 +1,6 @@
-import { Redis } from 'ioredis';
 import type { Records } from '../../../src/storage/postgres/open-records.ts';
 import { closeRedis, type RedisConnection } from '../../../src/storage/redis/redis-connection.ts';
+import { onRedis } from '../../support/on-redis.ts';
 import { openTestRecords } from '../../support/records.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { createMigratedDatabase } from '../../support/stores.ts';
@@ -41,7 +41,7 @@ export async function openWeekStores(): Promise<WeekStores> {
       ofRedis.reject();
       await master.stop();
       await meanwhile();
-      await askOf(standby, (client) => client.replicaof('NO', 'ONE'));
+      await onRedis(standby.url, (client) => client.replicaof('NO', 'ONE'));
       ofRedis.pass(standby.port);
       await until(() => redis.status === 'ready');
     },
@@ -55,7 +55,7 @@ export async function openWeekStores(): Promise<WeekStores> {
 }
 
 async function follow(standby: RedisServer, master: RedisServer): Promise<void> {
-  await askOf(standby, async (client) => {
+  await onRedis(standby.url, async (client) => {
     await client.replicaof('127.0.0.1', master.port);
     await until(async () => /^master_link_status:up/m.test(await client.info('replication')));
   });
@@ -63,15 +63,6 @@ async function follow(standby: RedisServer, master: RedisServer): Promise<void> 
 
 async function untilCaughtUp(master: RedisServer, standby: RedisServer): Promise<void> {
   const offset = (server: RedisServer) =>
-    askOf(server, async (client) => /^master_repl_offset:(\d+)/m.exec(await client.info('replication'))?.[1]);
+    onRedis(server.url, async (client) => /^master_repl_offset:(\d+)/m.exec(await client.info('replication'))?.[1]);
   await until(async () => (await offset(master)) === (await offset(standby)));
-}
-
-async function askOf<Reply>(server: RedisServer, ask: (client: Redis) => Promise<Reply>): Promise<Reply> {
-  const client = new Redis(server.url);
-  try {
-    return await ask(client);
-  } finally {
-    client.disconnect();
-  }
 }

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import {
   type FailureMode,
@@ -20,6 +19,7 @@ import {
   quota,
   subject,
 } from '../../support/limiter-stores.ts';
+import { onRedis } from '../../support/on-redis.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { until } from '../../support/until.ts';
 
@@ -37,9 +37,7 @@ async function startServer(args: readonly string[] = []): Promise<RedisServer> {
 
 /** Sets a password on a server that runs. */
 async function protect(server: RedisServer, password: string): Promise<void> {
-  const direct = new Redis(server.url);
-  await direct.config('SET', 'requirepass', password);
-  direct.disconnect();
+  await onRedis(server.url, (direct) => direct.config('SET', 'requirepass', password));
 }
 
 async function startReplica(
@@ -308,9 +306,7 @@ describe('the connection to Redis', () => {
     url.pathname = '/3';
     const replica = await startReplica(url.href);
     await decide(replica.limiter, subject(newKeyId()));
-    const direct = new Redis(url.href);
-    stops.push(async () => direct.disconnect());
-    expect(await direct.keys('tg:{*')).toHaveLength(2);
+    expect(await onRedis(url.href, (direct) => direct.keys('tg:{*'))).toHaveLength(2);
   });
 
   it('is not made, not even to database 0, while the server lacks that of the URL', async () => {
@@ -327,9 +323,7 @@ describe('the connection to Redis', () => {
     expect(await replica.replicas.beat()).toBe(false);
     expect(replica.changes.isSubscribed).toBe(false);
     expect(failureReason(replica.lastFailure())).toBe('the server has no database of the number in the URL');
-    const direct = new Redis(server.url);
-    expect(await direct.keys('*')).toEqual([]);
-    direct.disconnect();
+    expect(await onRedis(server.url, (direct) => direct.keys('*'))).toEqual([]);
 
     await server.stop();
     await startServer(['--port', String(server.port)]);
