@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { Client } from 'pg';
 import { diagnose } from '../../src/app/diagnosis/diagnose.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
@@ -20,7 +19,7 @@ import { onRedis } from '../support/on-redis.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startSentinel } from '../support/redis-sentinel.ts';
 import { startRedisServer } from '../support/redis-server.ts';
-import { createMigratedDatabase, createTestDatabase } from '../support/stores.ts';
+import { createMigratedDatabase, createTestDatabase, queryDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { runInProcess } from './support/run-in-process.ts';
 import { type EndedCommand, runTollgate } from './support/run-tollgate.ts';
@@ -358,13 +357,8 @@ describe('tollgate doctor', () => {
         }),
       );
       expect((await doctor({ DATABASE_URL: database.url })).code).toBe(0);
-      const client = new Client({ connectionString: database.url });
-      await client.connect();
-      const { rows } = await client.query(
-        "select 1 from information_schema.tables where table_schema = 'public'",
-      );
-      await client.end();
-      expect(rows).toEqual([]);
+      const tables = "select 1 from information_schema.tables where table_schema = 'public'";
+      expect(await queryDatabase(database.url, tables)).toEqual([]);
     } finally {
       await database.drop();
     }

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client } from 'pg';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway, spawnNode } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
+import { queryDatabase } from '../support/stores.ts';
 
 const ROTATE = resolve(import.meta.dirname, '../../src/cli/rotate-encryption-key.ts');
 const NEW_KEY = Buffer.alloc(32, 8).toString('base64');
@@ -35,28 +35,24 @@ async function rotate(
 
 /** A session that no encryption key opens. */
 async function addExpiredSession(databaseUrl: string, id: string): Promise<void> {
-  const client = new Client({ connectionString: databaseUrl });
-  await client.connect();
-  await client.query(
+  await queryDatabase(
+    databaseUrl,
     `INSERT INTO sign_in_sessions
       (id, kind, subject, name, scopes, only_tags, address, lookup, sealed, created_at, last_used_at, renew_at, expires_at)
     VALUES ($1, 'browser', 'alice', 'Alice', '{keys:read}', '{}', '127.0.0.1', $2, $3, now(), now(), now(), now() - interval '1 hour')`,
     [id, Buffer.alloc(32), Buffer.alloc(64, 1)],
   );
-  await client.end();
 }
 
 /** Copies of a key, which have its seal. Their ids follow that of the key. */
 async function addCopies(databaseUrl: string, keyId: string, count: number): Promise<void> {
-  const client = new Client({ connectionString: databaseUrl });
-  await client.connect();
-  await client.query(
+  await queryDatabase(
+    databaseUrl,
     `INSERT INTO consumer_keys (id, name, created_at, updated_at, secret_version, lookup, sealed_secret)
     SELECT id || number, name, created_at, updated_at, secret_version, sha256(('copy' || number)::bytea), sealed_secret
     FROM consumer_keys, generate_series(1, $2::int) AS number WHERE id = $1`,
     [keyId, count],
   );
-  await client.end();
 }
 
 /** What the runbook says that the command writes when it finds nothing to do. */
@@ -202,10 +198,7 @@ describe('rotating the encryption key', () => {
     const { body } = await admin.call('POST', '/tollgate/admin-token/create', {
       ...{ name: 'older', scopes: ['keys:read'] },
     });
-    const client = new Client({ connectionString: fleet.databaseUrl });
-    await client.connect();
-    await client.query('UPDATE admin_tokens SET sealed_digest = NULL');
-    await client.end();
+    await queryDatabase(fleet.databaseUrl, 'UPDATE admin_tokens SET sealed_digest = NULL');
     const run = await rotate(`${NEW_KEY},${ENCRYPTION_KEY}`);
     expect(run.code).toBe(2);
     expect(run.output).toContain('admin tokens made before their digests were kept');

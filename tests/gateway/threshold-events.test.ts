@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client } from 'pg';
 import { original } from '../authorize/support/ask.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { queryDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 let fleet: Fleet<RunningGateway>;
@@ -92,12 +92,10 @@ const times = <T>(count: number, value: T): T[] => Array.from({ length: count },
 
 /** What was written of each key, as `<threshold>@<used>/<limit>`, sorted: two replicas write in any order. */
 async function writtenEvents(): Promise<(key: TestKey) => readonly string[]> {
-  const client = new Client({ connectionString: fleet.databaseUrl });
-  await client.connect();
-  const { rows } = await client.query<{ subject: string; data: string }>(
+  const rows = await queryDatabase<{ subject: string; data: string }>(
+    fleet.databaseUrl,
     `SELECT subject, data FROM events WHERE type = 'tollgate.limit.threshold'`,
   );
-  await client.end();
   return ({ id }) =>
     rows
       .filter(({ subject }) => subject === id)

@@ -2,12 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client } from 'pg';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { gatewaySettings, type RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
-import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
+import { createMigratedDatabase, queryDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
@@ -73,20 +72,15 @@ function configurationOf(owner: string) {
 
 /** Read past the gateway: plans, keys and audit entries of an owner. */
 async function storedOf(owner: string): Promise<readonly number[]> {
-  const client = new Client({ connectionString: database.url });
-  await client.connect();
-  try {
-    const { rows } = await client.query<Record<string, string>>(
-      `SELECT (SELECT count(*) FROM plans WHERE managed_by = $1) AS plans,
-              (SELECT count(*) FROM consumer_keys WHERE managed_by = $1) AS keys,
-              (SELECT count(*) FROM audit_log WHERE target_id LIKE $1 || '-%'
-                 OR target_id IN (SELECT id FROM consumer_keys WHERE managed_by = $1)) AS entries`,
-      [owner],
-    );
-    return Object.values(rows[0] ?? {}).map(Number);
-  } finally {
-    await client.end();
-  }
+  const [row = {}] = await queryDatabase<Record<string, string>>(
+    database.url,
+    `SELECT (SELECT count(*) FROM plans WHERE managed_by = $1) AS plans,
+            (SELECT count(*) FROM consumer_keys WHERE managed_by = $1) AS keys,
+            (SELECT count(*) FROM audit_log WHERE target_id LIKE $1 || '-%'
+               OR target_id IN (SELECT id FROM consumer_keys WHERE managed_by = $1)) AS entries`,
+    [owner],
+  );
+  return Object.values(row).map(Number);
 }
 
 const NOTHING = [0, 0, 0];

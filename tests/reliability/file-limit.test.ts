@@ -2,12 +2,11 @@ import { readdir } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { Client } from 'pg';
 import { Pool } from 'undici';
 import { Admin } from '../support/admin.ts';
 import { type GatewayProcess, gatewaySettings, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
-import { createMigratedDatabase, type TestDatabase } from '../support/stores.ts';
+import { createMigratedDatabase, queryDatabase, type TestDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { metric, readyz } from './support/probe.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
@@ -131,12 +130,10 @@ describe('clients that hold all the connections they can get', () => {
   });
 
   it('leave room for new connections to Postgres', async () => {
-    const client = new Client({ connectionString: database.url });
-    await client.connect();
-    await client.query(
+    await queryDatabase(
+      database.url,
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     );
-    await client.end();
     await until(async () => (await managed()) === 200);
   });
 

@@ -14,7 +14,7 @@ import { endChild } from '../support/end-child.ts';
 import { freePort } from '../support/free-port.ts';
 import { type GatewayProcess, gatewaySettings, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
-import { testRedisUrl } from '../support/stores.ts';
+import { queryDatabase, testRedisUrl } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { readyz } from './support/probe.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
@@ -45,9 +45,7 @@ async function documentedSettings(): Promise<string> {
 async function execute(address: string, database: string, statement: string): Promise<void> {
   const url = new URL(address);
   url.pathname = `/${database}`;
-  const client = new Client({ connectionString: url.href });
-  await client.connect();
-  await client.query(statement).finally(() => client.end());
+  await queryDatabase(url.href, statement);
 }
 
 /** Does to each of PgBouncer's sessions what pg_dump does to its own. Transactions that are open together are in different sessions. */

@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
-import { Client } from 'pg';
 import { onRedis } from './on-redis.ts';
 import { createPostgresRecords } from './records.ts';
 import { startRedisServer } from './redis-server.ts';
 import { sampleChange, sampleKey } from './sample-records.ts';
-import { createTestDatabase, testRedisUrl } from './stores.ts';
+import { createTestDatabase, queryDatabase, testRedisUrl } from './stores.ts';
 import { SHARED_REDIS } from './test-stores.ts';
 
 describe('the stores of a test run', () => {
@@ -25,15 +24,10 @@ describe('the stores of a test run', () => {
 
   it('have a Postgres in which each test gets its own empty database', async () => {
     const database = await createTestDatabase();
-    const client = new Client({ connectionString: database.url });
-    await client.connect();
-    const { rows } = await client.query(
-      "SELECT count(*)::int AS tables FROM pg_tables WHERE schemaname = 'public'",
-    );
-    expect(rows).toEqual([{ tables: 0 }]);
-    await client.end();
+    const count = "SELECT count(*)::int AS tables FROM pg_tables WHERE schemaname = 'public'";
+    expect(await queryDatabase(database.url, count)).toEqual([{ tables: 0 }]);
     await database.drop();
-    await expect(new Client({ connectionString: database.url }).connect()).rejects.toThrow('does not exist');
+    await expect(queryDatabase(database.url, count)).rejects.toThrow('does not exist');
   });
 
   it('have a Postgres on which a query may take longer than the gateway lets it elsewhere', async () => {

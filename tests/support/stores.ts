@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Client } from 'pg';
+import { Client, type QueryResultRow } from 'pg';
 
 /** A database of a test's own. */
 export interface TestDatabase {
@@ -37,12 +37,15 @@ export function createMigratedDatabase(): Promise<TestDatabase> {
 export async function createDatabaseOn(serverUrl: string, template = 'template1'): Promise<TestDatabase> {
   const name = `tollgate_${randomBytes(8).toString('hex')}`;
   // Half the CPU time of the default, which writes every page of the template to the log as well.
-  await administer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
+  await queryDatabase(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   for (const timeout of ['statement_timeout', 'query_timeout', 'idle_in_transaction_session_timeout'])
     url.searchParams.set(timeout, '60000');
-  return { url: url.href, drop: () => administer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
+  const drop = async (): Promise<void> => {
+    await queryDatabase(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+  };
+  return { url: url.href, drop };
 }
 
 /** A directory with the files of an embedded Postgres that has the tables of this version, to be copied. */
@@ -50,11 +53,16 @@ export function embeddedPostgres(): string {
   return setting('TEST_EMBEDDED_POSTGRES');
 }
 
-async function administer(serverUrl: string, statement: string): Promise<void> {
-  const client = new Client({ connectionString: serverUrl });
+/** The rows of one statement, which runs over a connection that ends with it. */
+export async function queryDatabase<Row extends QueryResultRow>(
+  url: string,
+  statement: string,
+  values: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(statement);
+    return (await client.query<Row>(statement, [...values])).rows;
   } finally {
     await client.end();
   }

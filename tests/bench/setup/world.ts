@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { Client } from 'pg';
+import { queryDatabase } from '../../support/stores.ts';
 import type { BenchOptions } from '../options.ts';
 import type { BenchBackend } from './backend.ts';
 import type { Candidate } from './candidate.ts';
@@ -125,10 +125,7 @@ async function makeKeysOnce(world: TollgateWorld): Promise<BenchKeys> {
 async function copyDatabase(url: string, name: 'again' | 'unwatched' | 'before'): Promise<string> {
   const administration = new URL(url);
   administration.pathname = '/template1';
-  const client = new Client({ connectionString: administration.href });
-  await client.connect();
-  await client.query(`CREATE DATABASE ${name} TEMPLATE postgres`);
-  await client.end();
+  await queryDatabase(administration.href, `CREATE DATABASE ${name} TEMPLATE postgres`);
   const copy = new URL(url);
   copy.pathname = `/${name}`;
   return copy.href;
