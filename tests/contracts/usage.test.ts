@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { systemRandom } from '../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../src/storage/embedded/in-process-live-usage.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
-import { createUsage, type Usage } from '../../src/usage/create-usage.ts';
+import type { Usage } from '../../src/usage/create-usage.ts';
 import type { LiveUsage } from '../../src/usage/live-usage.ts';
 import { shardOf } from '../../src/usage/shards.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -14,7 +14,7 @@ import { testRedisUrl } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { expectedUsage, mix } from '../usage/support/expected-usage.ts';
 import { requestsIn } from '../usage/support/sample-usage.ts';
-import { openRedisUsage, silent } from '../usage/support/usage-stores.ts';
+import { openRedisUsage, usageOver } from '../usage/support/usage-stores.ts';
 
 // In the past: what is removed must be old by the clock of Postgres too.
 const NOW_MS = Date.UTC(2025, 5, 1, 12, 30);
@@ -63,17 +63,7 @@ describe.each([
   function replica(): Usage {
     const { live, records } = stores;
     const history = new PostgresUsageHistory(records.records.db);
-    return createUsage({
-      mask: (name) => name,
-      live,
-      history,
-      clock,
-      random: systemRandom,
-      log: silent,
-      retentionDays: 90,
-      dailyRetentionDays: 400,
-      flushEveryMs: 5,
-    });
+    return usageOver({ live, history, clock, flushEveryMs: 5 });
   }
 
   async function newKey(): Promise<string> {

@@ -1,8 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import { createUsage, type Usage } from '../../src/usage/create-usage.ts';
+import type { Usage } from '../../src/usage/create-usage.ts';
 import type { LiveUsage } from '../../src/usage/live-usage.ts';
 import { shardOf } from '../../src/usage/shards.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
@@ -10,7 +8,7 @@ import type { KeyUsage } from '../../src/usage/usage-counts.ts';
 import { until } from '../support/until.ts';
 import { requestOfMix } from './support/request-mix.ts';
 import { manyNames, sliceOf } from './support/sample-usage.ts';
-import { silent, takeAll, writeSlices } from './support/usage-stores.ts';
+import { takeAll, usageOver, writeSlices } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
 /** Of one key, while replicas write and move its counts. */
@@ -33,19 +31,8 @@ describe('the detail response', () => {
 
   it('never falls and never exceeds the truth while counts are written and moved', async () => {
     const [keyId = ''] = await world.newKeys(1);
-    const replicas = [1, 2].map(() =>
-      createUsage({
-        mask: (name) => name,
-        live: world.live,
-        history: world.history,
-        clock: systemClock,
-        random: systemRandom,
-        log: silent,
-        retentionDays: 90,
-        dailyRetentionDays: 400,
-        flushEveryMs: 2,
-      }),
-    );
+    const { live, history } = world;
+    const replicas = [1, 2].map(() => usageOver({ live, history, flushEveryMs: 2 }));
     const appliedBatches = () => replicas.reduce((sum, { stats }) => sum + stats.flusher.batchesApplied, 0);
     for (const replica of replicas) replica.start();
     let recorded = 0;

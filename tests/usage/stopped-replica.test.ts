@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { StoreUnavailable } from '../../src/errors.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import { createUsage } from '../../src/usage/create-usage.ts';
 import type { UsageHistory } from '../../src/usage/usage-history.ts';
 import { testRedisUrl } from '../support/stores.ts';
 import { completed, requestsOf } from './support/sample-usage.ts';
-import { newKeyId, openRedisUsage, silent } from './support/usage-stores.ts';
+import { newKeyId, openRedisUsage, usageOver } from './support/usage-stores.ts';
 
 const unavailable = () => Promise.reject(new StoreUnavailable('postgres', new Error('unavailable')));
 /** Postgres is away. */
@@ -20,13 +17,7 @@ afterAll(() => redis.close());
 
 it('a replica that stops while Postgres is away has saved its usage in Redis', async () => {
   const keyId = newKeyId();
-  const usage = createUsage({
-    live: redis.live,
-    history: HISTORY,
-    mask: (name) => name,
-    ...{ clock: systemClock, random: systemRandom, log: silent },
-    ...{ retentionDays: 90, dailyRetentionDays: 400, flushEveryMs: 3_600_000 },
-  });
+  const usage = usageOver({ live: redis.live, history: HISTORY, flushEveryMs: 3_600_000 });
   usage.recorder.record(completed({ keyId }));
   expect(await usage.stop(60_000)).toBe(true);
   expect(requestsOf(await redis.live.read([keyId]))).toBe(1);

@@ -1,13 +1,11 @@
 import { writeSync } from 'node:fs';
 import { systemClock } from '../../../src/platform/clock.ts';
-import { systemRandom } from '../../../src/platform/random.ts';
 import { connectPostgres, serverOf } from '../../../src/storage/postgres/postgres-connection.ts';
 import { PostgresUsageHistory } from '../../../src/storage/postgres/usage/postgres-usage-history.ts';
-import { createUsage } from '../../../src/usage/create-usage.ts';
 import { UsageFlusher } from '../../../src/usage/usage-flusher.ts';
 import { requestOfMix } from './request-mix.ts';
 import { requestsOf } from './sample-usage.ts';
-import { openRedisUsage, silent as log } from './usage-stores.ts';
+import { openRedisUsage, silent, usageOver } from './usage-stores.ts';
 
 /** What a process of a test is to do; its only argument, as JSON. */
 export interface ReplicaTask {
@@ -43,22 +41,12 @@ const history = new PostgresUsageHistory(db);
 
 if (task.do === 'flush') {
   const stores = { live: mortal(live), history: mortal(history) };
-  const flusher = new UsageFlusher({ ...stores, clock: systemClock, log, intervalMs: 0 });
+  const flusher = new UsageFlusher({ ...stores, clock: systemClock, log: silent, intervalMs: 0 });
   while (await flusher.flush());
   await end(false);
 }
 
-const usage = createUsage({
-  mask: (name) => name,
-  live,
-  history,
-  clock: systemClock,
-  random: systemRandom,
-  log,
-  retentionDays: 90,
-  dailyRetentionDays: 400,
-  flushEveryMs: 100,
-});
+const usage = usageOver({ live, history, flushEveryMs: 100 });
 usage.start();
 
 let recorded = task.from ?? 0;

@@ -13,6 +13,7 @@ import {
   type RedisMode,
 } from '../../../src/storage/redis/redis-connection.ts';
 import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
+import { createUsage, type Usage, type UsageOptions } from '../../../src/usage/create-usage.ts';
 import type { LiveUsage, UsageBatch, WriteOutcome } from '../../../src/usage/live-usage.ts';
 import { LiveUsageWriter } from '../../../src/usage/live-usage-writer.ts';
 import { shardOf } from '../../../src/usage/shards.ts';
@@ -66,6 +67,18 @@ export async function openRedisUsage(
   const redis = await connectForUsage(url, options);
   const live = new RedisLiveUsage(redis, systemClock);
   return { live, close: () => closeRedis(redis) };
+}
+
+/** The usage of one replica, with what suits most tests where the options say nothing else. */
+export function usageOver(
+  options: Pick<UsageOptions, 'live' | 'history' | 'flushEveryMs'> & Partial<UsageOptions>,
+): Usage {
+  return createUsage({
+    mask: (name) => name,
+    ...{ clock: systemClock, random: systemRandom, log: silent },
+    ...{ retentionDays: 90, dailyRetentionDays: 400 },
+    ...options,
+  });
 }
 
 /** What a replica records in, and the writer that writes that to these stores when the test says so. */
