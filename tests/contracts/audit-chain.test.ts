@@ -32,7 +32,7 @@ const hashWith =
   (previousHash, entry) =>
     new AuditChain(vault).hash(previousHash, entry);
 
-describe.each(Object.entries(RECORD_STORES))('a person who can write to the audit log in %s', (_name, create) => {
+describe.each(RECORD_STORES)('a person who can write to the audit log in %s', (_name, create) => {
   let store: TestRecords;
   let records: Records;
   beforeAll(async () => {

@@ -13,7 +13,7 @@ const ACTION: AuditedAction = {
   changes: { limitId: { from: null, to: 'main' } },
 };
 
-describe.each(Object.entries(RECORD_STORES))('the audit log in %s', (_name, create) => {
+describe.each(RECORD_STORES)('the audit log in %s', (_name, create) => {
   let store: TestRecords;
   const atDay = (day: number) => sampleChange({ atMs: START_MS + day * DAY_MS });
   beforeAll(async () => {

@@ -15,7 +15,7 @@ function deletionOf(keyId: string): AuditedAction {
   return { action: 'key.delete', changes: {}, target: { type: 'key', id: keyId, name: 'n', tags: [] } };
 }
 
-describe.each(Object.entries(RECORD_STORES))('changes in %s', (name, create) => {
+describe.each(RECORD_STORES)('changes in %s', (name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();

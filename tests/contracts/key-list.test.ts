@@ -30,7 +30,7 @@ const TAGS = [[], ['a'], ['a', 'b'], ['c']];
 const INSTANTS = [...CREATED, ...EXPIRIES, ...USES].filter((ms) => ms !== null);
 const KEYS = 90;
 
-describe.each(Object.entries(RECORD_STORES))('the list of keys in %s', (_name, create) => {
+describe.each(RECORD_STORES)('the list of keys in %s', (_name, create) => {
   let store: TestRecords;
   let keys: readonly ConsumerKey[];
   const planIds: (string | null)[] = [null];

@@ -17,7 +17,7 @@ function changesIn(db: RecordsDatabase): AuditedChanges {
   return new AuditedChanges(db, new AuditChain(TEST_VAULT));
 }
 
-describe.each(Object.entries(RECORD_STORES))('the key repository in %s', (_name, create) => {
+describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();

@@ -6,7 +6,7 @@ import { sampleChange, sampleKey, samplePlan, storeKey, storeKeys } from '../sup
 
 const LATER_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
 
-describe.each(Object.entries(RECORD_STORES))('the plan repository in %s', (_name, create) => {
+describe.each(RECORD_STORES)('the plan repository in %s', (_name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();

@@ -5,7 +5,7 @@ import { deleteKey, updateKey } from '../support/one-key.ts';
 import { createPostgresRecords, RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan, storeKey } from '../support/sample-records.ts';
 
-describe.each(Object.entries(RECORD_STORES))('the changes of records in %s', (_name, create) => {
+describe.each(RECORD_STORES)('the changes of records in %s', (_name, create) => {
   let store: TestRecords;
   let changes: RecordChanges;
   beforeAll(async () => {

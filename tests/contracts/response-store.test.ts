@@ -30,7 +30,7 @@ function gate() {
   return Promise.withResolvers<void>();
 }
 
-describe.each(Object.entries(RECORD_STORES))('the store of responses in %s', (name, create) => {
+describe.each(RECORD_STORES)('the store of responses in %s', (name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();

@@ -13,7 +13,7 @@ import { waitingForLocks } from '../support/waiting-for-locks.ts';
 const AT_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
 const UNTIL_MS = Date.UTC(2025, 5, 2);
 
-describe.each(Object.entries(RECORD_STORES))('the secrets of keys in %s', (_name, create) => {
+describe.each(RECORD_STORES)('the secrets of keys in %s', (_name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();

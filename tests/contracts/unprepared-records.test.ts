@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { StoreUnavailable } from '../../src/errors.ts';
 import { RECORD_STORES, type TestRecords } from '../support/records.ts';
 
-describe.each(Object.entries(RECORD_STORES))('the record store in %s, when it is not as this version needs it', (_name, create) => {
+describe.each(RECORD_STORES)('the record store in %s, when it is not prepared', (_name, create) => {
   let store: TestRecords;
   beforeAll(async () => {
     store = await create();

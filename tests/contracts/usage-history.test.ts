@@ -20,7 +20,7 @@ const APPLIED = { kind: 'applied' };
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
-describe.each(Object.entries(RECORD_STORES))('the usage history in %s', (_name, create) => {
+describe.each(RECORD_STORES)('the usage history in %s', (_name, create) => {
   let store: TestRecords;
   let history: UsageHistory;
   let lastId = 0;

@@ -243,7 +243,7 @@ function expectRows(rows: readonly SeriesRow[], expected: readonly SeriesRow[]):
   if (!isDeepStrictEqual(rows, expected)) expect(rows).toEqual(expected);
 }
 
-describe.each(Object.entries(RECORD_STORES))('usage over time in %s', (_name, createRecords) => {
+describe.each(RECORD_STORES)('usage over time in %s', (_name, createRecords) => {
   let store: TestRecords;
   let series: UsageSeries;
   beforeAll(async () => {

@@ -17,7 +17,7 @@ import { RecordingVersions } from '../support/recording-versions.ts';
 import { RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange } from '../support/sample-records.ts';
 
-describe.each(Object.entries(RECORD_STORES))('a configuration in %s', (_store, createRecords) => {
+describe.each(RECORD_STORES)('a configuration in %s', (_store, createRecords) => {
   let store: TestRecords;
   let versions: RecordingVersions;
   let clock: ManualClock;

@@ -107,7 +107,9 @@ describe('three replicas', () => {
     const { id, secret } = await fleet.admin.makeKey('buried');
     await onRedis(fleet.redisUrl, (redis) => redis.set(`tg:{${id}}:version`, '-'));
     expect(await statusOf(String(urls[0]), secret)).toBe(503);
-    await onRedis(fleet.redisUrl, async (redis) => expect(await redis.pttl(`tg:{${id}}:version`)).toBeGreaterThan(0));
+    await onRedis(fleet.redisUrl, async (redis) =>
+      expect(await redis.pttl(`tg:{${id}}:version`)).toBeGreaterThan(0),
+    );
   });
 
   it('keep count and reset when a key is bound to a plan of the same period', async () => {

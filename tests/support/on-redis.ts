@@ -1,10 +1,7 @@
 import { Redis } from 'ioredis';
 
 /** Works on a Redis server, over a connection that ends with the work. */
-export async function onRedis<Result>(
-  url: string,
-  work: (redis: Redis) => Promise<Result>,
-): Promise<Result> {
+export async function onRedis<Result>(url: string, work: (redis: Redis) => Promise<Result>): Promise<Result> {
   const redis = new Redis(url);
   // A command that fails says so itself.
   redis.on('error', () => {});

@@ -73,7 +73,7 @@ export async function createEmbeddedRecords(defaultPlanId: string | null = 'defa
 }
 
 /** Every kind of record store, by the name that its tests carry. */
-export const RECORD_STORES: Readonly<Record<string, typeof createPostgresRecords>> = {
-  Postgres: createPostgresRecords,
-  PGlite: createEmbeddedRecords,
-};
+export const RECORD_STORES: readonly (readonly [string, typeof createPostgresRecords])[] = [
+  ['Postgres', createPostgresRecords],
+  ['PGlite', createEmbeddedRecords],
+];

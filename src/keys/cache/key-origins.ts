@@ -34,13 +34,13 @@ export class KeyOrigins {
   readonly #clock: Clock;
   /** When each allowed origin was read, by the monotonic clock. */
   readonly #known = new BoundedCache<number>(MAX_KNOWN);
-  readonly #reads: BatchLoader<string, true>;
+  readonly #reads: BatchLoader<string, boolean>;
   /** Origins that were read before this instant are read again. By the monotonic clock. */
   #expiredAtMs = Number.NEGATIVE_INFINITY;
 
   constructor({ repository, clock }: KeyOriginsOptions) {
     this.#clock = clock;
-    this.#reads = new BatchLoader({
+    this.#reads = new BatchLoader<string, boolean>({
       maxRunning: 1,
       query: async (origins) => {
         const sought = new Set(origins.flatMap(entriesFor));

@@ -99,9 +99,7 @@ export class FailureModeLimiter implements RateLimiter {
     const windows = difference.windows.filter(({ resetAtMs }) => resetAtMs > nowMs);
     if (windows.length === 0) return true;
     this.#windows.settle({ ...difference, windows });
-    return (
-      this.#uncounted.has(decision) && this.#options.restorer.settle({ ...difference, windows }, nowMs)
-    );
+    return this.#uncounted.has(decision) && this.#options.restorer.settle({ ...difference, windows }, nowMs);
   }
 
   #decideAlone(subject: LimitSubject, unavailable: Decision & { kind: 'unavailable' }): Decision {

@@ -70,7 +70,8 @@ export class WindowTable {
     const own = { keyId, kind: 'customerWindows', name: customerWindowName(limit, customerId) } as const;
     if (this.window(own, nowMs) !== undefined) return own;
     const isOther =
-      customerId === OTHER_CUSTOMERS || this.#hasCustomerWindows(keyId, MAX_CUSTOMER_WINDOWS - opening, nowMs);
+      customerId === OTHER_CUSTOMERS ||
+      this.#hasCustomerWindows(keyId, MAX_CUSTOMER_WINDOWS - opening, nowMs);
     return isOther ? { keyId, kind: 'windows', name: customerWindowName(limit, OTHER_CUSTOMERS) } : own;
   }
 

@@ -11,8 +11,8 @@ export async function insertRows(
   rows: readonly Row[],
 ): Promise<void> {
   const columns = sql.join(Object.keys(rows[0] ?? {}).map((name) => sql.ref(name)));
-  await sql`
-    INSERT INTO ${sql.table(table)} (${columns}) SELECT ${columns} FROM ${recordset(table, rows)}`.execute(trx);
+  const given = recordset(table, rows);
+  await sql`INSERT INTO ${sql.table(table)} (${columns}) SELECT ${columns} FROM ${given}`.execute(trx);
 }
 
 /** Writes the other columns of rows with an `id`, which all have the same columns, with one statement. */

@@ -63,6 +63,9 @@ async function follow(standby: RedisServer, master: RedisServer): Promise<void> 
 
 async function untilCaughtUp(master: RedisServer, standby: RedisServer): Promise<void> {
   const offset = (server: RedisServer) =>
-    onRedis(server.url, async (client) => /^master_repl_offset:(\d+)/m.exec(await client.info('replication'))?.[1]);
+    onRedis(
+      server.url,
+      async (client) => /^master_repl_offset:(\d+)/m.exec(await client.info('replication'))?.[1],
+    );
   await until(async () => (await offset(master)) === (await offset(standby)));
 }
