@@ -114,9 +114,43 @@ function TextArea({ className, ...props }: ComponentProps<'textarea'>) {
   return <textarea className={classes(styles.control, className)} {...props} />;
 }
 
+/** A value that can be chosen, and what it is called. */
+export type Option = readonly [value: string | number, label: string];
+
+interface SelectProps extends Omit<ComponentProps<'select'>, 'children' | 'onChange'> {
+  readonly options: readonly Option[];
+  readonly onText: (value: string) => void;
+}
+
 /** The browser's own select element: it works with every keyboard, screen reader and phone. */
-export function Select({ className, ...props }: ComponentProps<'select'>) {
-  return <select className={classes(styles.control, className)} {...props} />;
+export function Select({ className, options, onText, ...props }: SelectProps) {
+  return (
+    <select
+      className={classes(styles.control, className)}
+      onChange={({ target }) => onText(target.value)}
+      {...props}
+    >
+      {options.map(([value, label]) => (
+        <option key={value} value={value}>
+          {label}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** A field with a choice. */
+export function SelectField({
+  label,
+  hint,
+  error,
+  ...select
+}: Pick<FieldProps, 'label' | 'hint' | 'error'> & SelectProps) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(control) => <Select {...control} {...select} />}
+    </Field>
+  );
 }
 
 interface CheckboxProps extends ComponentProps<'input'> {

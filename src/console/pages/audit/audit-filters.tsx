@@ -14,7 +14,13 @@ interface AuditFiltersProps {
 export function AuditFilters({ filter, onChange, isFiltered }: AuditFiltersProps) {
   return (
     <search className={styles.filters}>
-      <ActionFilter value={filter.action} onChange={(action) => onChange({ action })} />
+      <Filter label="Action" wide>
+        <Select
+          value={filter.action}
+          options={[['', 'Any action'], ...Object.entries(ACTION_WORDS)]}
+          onText={(action) => onChange({ action: action as AuditAction | '' })}
+        />
+      </Filter>
       <IdFilter
         label="Actor"
         placeholder="root, or adm_…"
@@ -54,26 +60,6 @@ export function AuditFilters({ filter, onChange, isFiltered }: AuditFiltersProps
         </Button>
       )}
     </search>
-  );
-}
-
-interface ActionFilterProps {
-  readonly value: AuditAction | '';
-  readonly onChange: (action: AuditAction | '') => void;
-}
-
-function ActionFilter({ value, onChange }: ActionFilterProps) {
-  return (
-    <Filter label="Action" wide>
-      <Select value={value} onChange={(event) => onChange(event.target.value as AuditAction | '')}>
-        <option value="">Any action</option>
-        {Object.entries(ACTION_WORDS).map(([action, words]) => (
-          <option key={action} value={action}>
-            {words}
-          </option>
-        ))}
-      </Select>
-    </Filter>
   );
 }
 

@@ -5,7 +5,7 @@ import { useChange } from '../../api/change.ts';
 import { faultSentence } from '../../api/fault-kind.ts';
 import { useLive } from '../../api/live.ts';
 import { Button } from '../../components/forms/button.tsx';
-import { Field, Select } from '../../components/forms/field.tsx';
+import { SelectField } from '../../components/forms/field.tsx';
 import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
 import { Notice } from '../../components/states/notice.tsx';
@@ -134,22 +134,13 @@ function MovedKeys({ boundKeys, others, target, onTarget }: MovedKeysProps) {
         plan. Counts of the present windows go on where the new plan has a limit of the same name and period.
       </p>
       {can('keys:write') ? (
-        <Field
+        <SelectField
           label="They get the plan"
           hint={target !== undefined && `It allows ${planWords(target)}, from their next request on.`}
-        >
-          {(control) => (
-            <Select
-              {...control}
-              value={target?.rateLimitId ?? ''}
-              onChange={(event) => onTarget(event.target.value)}
-            >
-              {others.map((each) => (
-                <option key={each.rateLimitId}>{each.rateLimitId}</option>
-              ))}
-            </Select>
-          )}
-        </Field>
+          value={target?.rateLimitId ?? ''}
+          options={others.map(({ rateLimitId }) => [rateLimitId, rateLimitId])}
+          onText={onTarget}
+        />
       ) : (
         <Notice tone="limited">
           To move keys to another plan a token needs the scope <code>keys:write</code>, which this one lacks.

@@ -3,7 +3,7 @@ import { type FocusEvent, type ReactNode, useEffect, useState } from 'react';
 import { useScopes } from '../../api/api-context.tsx';
 import { useLive } from '../../api/live.ts';
 import { Button } from '../../components/forms/button.tsx';
-import { Input, Select } from '../../components/forms/field.tsx';
+import { Input, type Option, Select } from '../../components/forms/field.tsx';
 import { KeyName } from '../../components/text/key-name.tsx';
 import { dateText } from '../../format/date-text.ts';
 import { timeZone } from '../../format/exact-time.ts';
@@ -32,14 +32,11 @@ export function UsageControls({ view, onChange }: UsageControlsProps) {
     <search className={styles.controls}>
       <RangeControls view={view} onChange={onChange} />
       <Control label="Table by">
-        <Select value={view.groupBy ?? ''} onChange={(event) => onChange({ groupBy: event.target.value })}>
-          <option value="">Time</option>
-          {Object.entries(GROUPINGS).map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </Select>
+        <Select
+          value={view.groupBy ?? ''}
+          options={[['', 'Time'], ...Object.entries(GROUPINGS)]}
+          onText={(groupBy) => onChange({ groupBy })}
+        />
       </Control>
       <PlanFilter value={filters.rateLimitId} onChange={(rateLimitId) => onChange({ rateLimitId })} />
       <TextFilter label="Tag" value={filters.tag} onChange={(tag) => onChange({ tag })} />
@@ -79,6 +76,11 @@ function KeyChip({ id, onRemove }: { readonly id: string; readonly onRemove: () 
   );
 }
 
+const RANGE_OPTIONS: readonly Option[] = [
+  ...Object.entries(RANGES).map(([value, { label }]): Option => [value, label]),
+  ['custom', 'From … to …'],
+];
+
 function RangeControls({ view, onChange }: UsageControlsProps) {
   const { range, dates, interval, isUtc } = view;
   const chooseRange = (value: string) => {
@@ -91,31 +93,26 @@ function RangeControls({ view, onChange }: UsageControlsProps) {
   return (
     <>
       <Control label="Range">
-        <Select value={range} onChange={(event) => chooseRange(event.target.value)}>
-          {Object.entries(RANGES).map(([value, { label }]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-          <option value="custom">From … to …</option>
-        </Select>
+        <Select value={range} options={RANGE_OPTIONS} onText={chooseRange} />
       </Control>
       {dates !== undefined && <DayControls dates={dates} onChange={onChange} />}
       <Control label="Chart by">
-        <Select value={interval} onChange={(event) => onChange({ interval: event.target.value })}>
-          {Object.entries(INTERVAL_LABELS).map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </Select>
+        <Select
+          value={interval}
+          options={Object.entries(INTERVAL_LABELS)}
+          onText={(chosen) => onChange({ interval: chosen })}
+        />
       </Control>
       {timeZone !== 'UTC' && (
         <Control label="Time zone">
-          <Select value={isUtc ? 'utc' : ''} onChange={(event) => onChange({ zone: event.target.value })}>
-            <option value="">{timeZone}</option>
-            <option value="utc">UTC</option>
-          </Select>
+          <Select
+            value={isUtc ? 'utc' : ''}
+            options={[
+              ['', timeZone],
+              ['utc', 'UTC'],
+            ]}
+            onText={(zone) => onChange({ zone })}
+          />
         </Control>
       )}
     </>
@@ -185,12 +182,11 @@ function PlanFilter({ value, onChange }: FilterProps) {
   const all = value === undefined || ids.includes(value) ? ids : [value, ...ids];
   return (
     <Control label="Plan">
-      <Select value={value ?? ''} onChange={(event) => onChange(event.target.value)}>
-        <option value="">All plans</option>
-        {all.map((id) => (
-          <option key={id}>{id}</option>
-        ))}
-      </Select>
+      <Select
+        value={value ?? ''}
+        options={[['', 'All plans'], ...all.map((id): Option => [id, id])]}
+        onText={onChange}
+      />
     </Control>
   );
 }

@@ -33,7 +33,15 @@ export function DeliveriesPanel({ webhook }: { readonly webhook: Webhook }) {
       flush
       title="Deliveries"
       about="Kept for 7 days after success, for 30 days after failure"
-      action={<StatusFilter value={status ?? ''} onChange={filter} />}
+      action={
+        <Select
+          className={styles.filter}
+          aria-label="Status of the deliveries"
+          value={status ?? ''}
+          options={[['', 'All'], ...Object.entries(STATUS_WORDS)]}
+          onText={filter}
+        />
+      }
     >
       <DataTable
         label="deliveries"
@@ -77,29 +85,6 @@ function useDeliveries(webhookId: string, status: Status | undefined) {
         signal,
       }),
     { page: ({ deliveries, nextCursor }) => ({ rows: deliveries, nextCursor }), scope: 'webhooks:read' },
-  );
-}
-
-interface StatusFilterProps {
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}
-
-function StatusFilter({ value, onChange }: StatusFilterProps) {
-  return (
-    <Select
-      className={styles.filter}
-      aria-label="Status of the deliveries"
-      value={value}
-      onChange={({ target }) => onChange(target.value)}
-    >
-      <option value="">All</option>
-      {Object.entries(STATUS_WORDS).map(([status, words]) => (
-        <option key={status} value={status}>
-          {words}
-        </option>
-      ))}
-    </Select>
   );
 }
 

@@ -1,7 +1,7 @@
 import { useScopes } from '../../../api/api-context.tsx';
-import { Field, Select, TextField } from '../../../components/forms/field.tsx';
+import { SelectField, TextField } from '../../../components/forms/field.tsx';
 import { timeZone } from '../../../format/exact-time.ts';
-import { usePlanIds } from '../plan-ids.ts';
+import { PlanField } from '../plan-choice.tsx';
 import { BULK_ACTIONS, type BulkAction, type BulkDraft } from './bulk-request.ts';
 
 interface BulkFieldsProps {
@@ -17,21 +17,12 @@ export function BulkFields({ draft, onChange }: BulkFieldsProps) {
   );
   return (
     <>
-      <Field label="Action">
-        {(control) => (
-          <Select
-            {...control}
-            value={draft.action}
-            onChange={({ target }) => onChange({ ...draft, action: target.value as BulkAction })}
-          >
-            {actions.map((action) => (
-              <option key={action} value={action}>
-                {BULK_ACTIONS[action].label}
-              </option>
-            ))}
-          </Select>
-        )}
-      </Field>
+      <SelectField
+        label="Action"
+        value={draft.action}
+        options={actions.map((action) => [action, BULK_ACTIONS[action].label])}
+        onText={(action) => onChange({ ...draft, action: action as BulkAction })}
+      />
       <ValueField draft={draft} onChange={onChange} />
     </>
   );
@@ -80,27 +71,4 @@ function ValueField({ draft, onChange }: BulkFieldsProps) {
     case 'delete':
       return null;
   }
-}
-
-interface PlanFieldProps {
-  readonly value: string;
-  readonly onChange: (rateLimitId: string) => void;
-}
-
-function PlanField({ value, onChange }: PlanFieldProps) {
-  const plans = usePlanIds();
-  return (
-    <Field label="Plan">
-      {(control) => (
-        <Select {...control} value={value} onChange={({ target }) => onChange(target.value)}>
-          <option value="">The default plan</option>
-          {plans.map((id) => (
-            <option key={id} value={id}>
-              {id}
-            </option>
-          ))}
-        </Select>
-      )}
-    </Field>
-  );
 }

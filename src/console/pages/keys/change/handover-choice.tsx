@@ -1,5 +1,5 @@
 import type { components } from '../../../../client/management-api.ts';
-import { Field, Input, Select } from '../../../components/forms/field.tsx';
+import { type Option, SelectField, TextField } from '../../../components/forms/field.tsx';
 
 /** How a new secret reaches its consumer; `0` seconds: it is shown in the console. */
 export interface HandoverDraft {
@@ -9,11 +9,12 @@ export interface HandoverDraft {
 
 export const NO_HANDOVER: HandoverDraft = { ttlSeconds: 0, note: '' };
 
-const TIMES = [
-  { seconds: 0, label: 'Show it here, once' },
-  { seconds: 3600, label: 'By a link that works for 1 hour' },
-  { seconds: 86_400, label: 'By a link that works for 24 hours' },
-  { seconds: 604_800, label: 'By a link that works for 7 days' },
+/** By seconds. */
+const TIMES: readonly Option[] = [
+  [0, 'Show it here, once'],
+  [3600, 'By a link that works for 1 hour'],
+  [86_400, 'By a link that works for 24 hours'],
+  [604_800, 'By a link that works for 7 days'],
 ];
 
 interface HandoverChoiceProps {
@@ -25,35 +26,22 @@ interface HandoverChoiceProps {
 export function HandoverChoice({ draft, onChange }: HandoverChoiceProps) {
   return (
     <>
-      <Field
+      <SelectField
         label="Hand the secret over"
         hint="A link shows the secret once, to the person who opens it first. You never see the secret."
-      >
-        {(control) => (
-          <Select
-            {...control}
-            value={draft.ttlSeconds}
-            onChange={(event) => onChange({ ...draft, ttlSeconds: Number(event.target.value) })}
-          >
-            {TIMES.map(({ seconds, label }) => (
-              <option key={seconds} value={seconds}>
-                {label}
-              </option>
-            ))}
-          </Select>
-        )}
-      </Field>
+        value={draft.ttlSeconds}
+        options={TIMES}
+        onText={(seconds) => onChange({ ...draft, ttlSeconds: Number(seconds) })}
+      />
       {draft.ttlSeconds > 0 && (
-        <Field label="Note for the consumer" optional hint="The page of the link shows it.">
-          {(control) => (
-            <Input
-              {...control}
-              maxLength={256}
-              value={draft.note}
-              onChange={(event) => onChange({ ...draft, note: event.target.value })}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Note for the consumer"
+          optional
+          hint="The page of the link shows it."
+          maxLength={256}
+          value={draft.note}
+          onText={(note) => onChange({ ...draft, note })}
+        />
       )}
     </>
   );

@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { Checkbox, Field, Select, TextAreaField, TextField } from '../../../components/forms/field.tsx';
+import { Checkbox, TextAreaField, TextField } from '../../../components/forms/field.tsx';
 import { timeZone } from '../../../format/exact-time.ts';
-import { usePlanIds } from '../plan-ids.ts';
+import { PlanField } from '../plan-choice.tsx';
 import { fieldsOf, type KeyDraft, type KeyFields, messageFor } from './key-draft.ts';
 import styles from './key-form.module.css';
 
@@ -30,7 +30,11 @@ export function KeyForm({ draft, onChange, error }: KeyFormProps) {
         onText={(name) => set({ name })}
       />
       <div className={styles.pair}>
-        <PlanField draft={draft} set={set} message={message} />
+        <PlanField
+          value={draft.rateLimitId}
+          error={message('rateLimitId')}
+          onChange={(rateLimitId) => set({ rateLimitId })}
+        />
         <TextField
           label="Expires"
           optional
@@ -53,28 +57,6 @@ interface FieldsProps {
   readonly set: (changes: Partial<KeyDraft>) => void;
   /** The gateway's message about a field. */
   readonly message: (field: keyof KeyFields) => string | undefined;
-}
-
-function PlanField({ draft: { rateLimitId }, set, message }: FieldsProps) {
-  const plans = usePlanIds();
-  return (
-    <Field label="Plan" error={message('rateLimitId')}>
-      {(control) => (
-        <Select
-          {...control}
-          value={rateLimitId}
-          onChange={({ target }) => set({ rateLimitId: target.value })}
-        >
-          <option value="">The default plan</option>
-          {[...new Set([...plans, ...(rateLimitId === '' ? [] : [rateLimitId])])].map((id) => (
-            <option key={id} value={id}>
-              {id}
-            </option>
-          ))}
-        </Select>
-      )}
-    </Field>
-  );
 }
 
 function OwnerAndTags({ draft, set, message }: FieldsProps) {

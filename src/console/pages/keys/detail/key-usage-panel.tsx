@@ -58,23 +58,18 @@ export function KeyUsagePanel({ keyId, isUnused = false }: KeyUsagePanelProps) {
           className={styles.range}
           aria-label="Range"
           value={range.value}
-          onChange={({ target }) =>
+          options={RANGES.map(({ value, label }) => [value, label])}
+          onText={(chosen) =>
             setParams(
               (before) => {
                 const next = new URLSearchParams(before);
-                next.set('range', target.value);
+                next.set('range', chosen);
                 return next;
               },
               { replace: true },
             )
           }
-        >
-          {RANGES.map(({ value, label }) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </Select>
+        />
       }
     >
       <LiveState live={live} what="the usage" skeleton={<Skeleton />}>

@@ -1,18 +1,19 @@
 import { useSearchParams } from 'wouter';
 import type { paths } from '../../../../client/management-api.ts';
+import type { Option } from '../../../components/forms/field.tsx';
 import type { Sort } from '../../../components/layout/data-table.tsx';
 import { SOON_DAYS } from '../key-state.tsx';
 
 export type KeyListQuery = NonNullable<paths['/consumer-api-key']['get']['parameters']['query']>;
 
 /** The states to choose from. The first is the default. */
-export const STATES = [
-  { value: 'active', label: 'Active' },
-  { value: 'expiring', label: `Expire within ${SOON_DAYS} days` },
-  { value: 'disabled', label: 'Disabled' },
-  { value: 'expired', label: 'Expired' },
-  { value: 'all', label: 'All' },
-] as const;
+export const STATES: readonly Option[] = [
+  ['active', 'Active'],
+  ['expiring', `Expire within ${SOON_DAYS} days`],
+  ['disabled', 'Disabled'],
+  ['expired', 'Expired'],
+  ['all', 'All'],
+];
 
 const FILTERS = [
   'q',

@@ -2,8 +2,8 @@ import { X } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { useScopes } from '../../../api/api-context.tsx';
 import { Button } from '../../../components/forms/button.tsx';
-import { Input, Select } from '../../../components/forms/field.tsx';
-import { usePlanIds } from '../plan-ids.ts';
+import { Input, type Option, Select } from '../../../components/forms/field.tsx';
+import { usePlanIds } from '../plan-choice.tsx';
 import { type KeyFilter, STATES } from './key-filter.ts';
 import styles from './keys-page.module.css';
 
@@ -28,14 +28,9 @@ export function KeyFilters({ filter }: { readonly filter: KeyFilter }) {
         className={styles.filter}
         aria-label="State"
         value={filter.get('status') || 'active'}
-        onChange={({ target }) => filter.set('status', target.value === 'active' ? '' : target.value)}
-      >
-        {STATES.map(({ value, label }) => (
-          <option key={value} value={value}>
-            {label}
-          </option>
-        ))}
-      </Select>
+        options={STATES}
+        onText={(state) => filter.set('status', state === 'active' ? '' : state)}
+      />
       {can('plans:read') && <PlanSelect filter={filter} />}
       {CHIPS.map(({ field, label }) => (
         <Chip key={field} name={label} value={filter.get(field)} onRemove={() => filter.set(field, '')} />
@@ -56,15 +51,9 @@ function PlanSelect({ filter }: { readonly filter: KeyFilter }) {
       className={styles.filter}
       aria-label="Plan"
       value={filter.get('rateLimitId')}
-      onChange={({ target }) => filter.set('rateLimitId', target.value)}
-    >
-      <option value="">Any plan</option>
-      {plans.map((id) => (
-        <option key={id} value={id}>
-          {id}
-        </option>
-      ))}
-    </Select>
+      options={[['', 'Any plan'], ...plans.map((id): Option => [id, id])]}
+      onText={(rateLimitId) => filter.set('rateLimitId', rateLimitId)}
+    />
   );
 }
 

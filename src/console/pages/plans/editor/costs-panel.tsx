@@ -1,6 +1,6 @@
 import { Plus } from 'lucide-react';
 import { Button } from '../../../components/forms/button.tsx';
-import { Field, Select, TextField } from '../../../components/forms/field.tsx';
+import { SelectField, TextField } from '../../../components/forms/field.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import styles from '../plans.module.css';
 import { FormEntry, ListFault, type PartProps } from './form-entry.tsx';
@@ -60,18 +60,15 @@ function CostFields({ cost, onChange, field, faults }: CostFieldsProps) {
         <PatternFields pattern={cost} onChange={set} field={field} faults={faults} />
       </div>
       <div className={styles.pair}>
-        <Field label="Costs">
-          {(control) => (
-            <Select
-              {...control}
-              value={cost.kind}
-              onChange={(event) => set({ kind: event.target.value === 'response' ? 'response' : 'fixed' })}
-            >
-              <option value="fixed">a fixed number</option>
-              <option value="response">what the backend reports</option>
-            </Select>
-          )}
-        </Field>
+        <SelectField
+          label="Costs"
+          value={cost.kind}
+          options={[
+            ['fixed', 'a fixed number'],
+            ['response', 'what the backend reports'],
+          ]}
+          onText={(kind) => set({ kind: kind === 'response' ? 'response' : 'fixed' })}
+        />
         {cost.kind === 'fixed' ? (
           <TextField
             label="Number"

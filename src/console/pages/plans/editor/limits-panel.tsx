@@ -1,6 +1,6 @@
 import { Plus } from 'lucide-react';
 import { Button } from '../../../components/forms/button.tsx';
-import { Checkbox, Field, Select, TextField } from '../../../components/forms/field.tsx';
+import { Checkbox, SelectField, TextField } from '../../../components/forms/field.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import styles from '../plans.module.css';
 import { FormEntry, ListFault, type PartProps } from './form-entry.tsx';
@@ -71,18 +71,16 @@ function LimitFields({ limit, onChange, field, faults }: LimitFieldsProps) {
           onText={(text) => set({ limitId: text })}
         />
         <RateFields value={limit} onChange={set} field={field} faults={faults} />
-        <Field label="Counted for" error={faults[`${field}.per`]}>
-          {(control) => (
-            <Select
-              {...control}
-              value={limit.per}
-              onChange={(event) => set({ per: event.target.value === 'customer' ? 'customer' : 'key' })}
-            >
-              <option value="key">each key</option>
-              <option value="customer">each customer of a key</option>
-            </Select>
-          )}
-        </Field>
+        <SelectField
+          label="Counted for"
+          error={faults[`${field}.per`]}
+          value={limit.per}
+          options={[
+            ['key', 'each key'],
+            ['customer', 'each customer of a key'],
+          ]}
+          onText={(per) => set({ per: per === 'customer' ? 'customer' : 'key' })}
+        />
       </div>
       <Checkbox
         label="Try it in shadow"
