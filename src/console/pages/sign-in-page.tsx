@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { useLocation, useSearch } from 'wouter';
 import { BEARER_TOKEN } from '../../client/bearer-token.ts';
 import { bodyOf } from '../../client/management-client.ts';
@@ -8,6 +8,7 @@ import { acceptsRootToken, type FailedSignIn, signInHref } from '../api/provider
 import type { SessionStore, SignedOutReason } from '../api/session-store.ts';
 import { Button, ButtonAnchor } from '../components/forms/button.tsx';
 import { Checkbox, TextField } from '../components/forms/field.tsx';
+import { Form } from '../components/forms/form.tsx';
 import { Notice } from '../components/states/notice.tsx';
 import iconUrl from '../icon.svg';
 import styles from './sign-in-page.module.css';
@@ -94,12 +95,8 @@ function TokenForm({ session, isAlternative }: TokenFormProps) {
   const [token, setToken] = useState('');
   const [remember, setRemember] = useState(true);
   const { signIn, error, isPending } = useSignIn(session);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    return signIn(token.trim(), remember);
-  };
   return (
-    <form onSubmit={submit} noValidate>
+    <Form onSubmit={() => signIn(token.trim(), remember)}>
       <TextField
         label="Token"
         error={error}
@@ -130,7 +127,7 @@ function TokenForm({ session, isAlternative }: TokenFormProps) {
       >
         {isPending ? 'Signing in…' : isAlternative ? 'Sign in with the token' : 'Sign in'}
       </Button>
-    </form>
+    </Form>
   );
 }
 

@@ -76,7 +76,7 @@ export function DialogActions({ children }: { readonly children: ReactNode }) {
   return <div className={styles.actions}>{children}</div>;
 }
 
-interface SubmitActionsProps {
+export interface SubmitActionsProps {
   readonly submit: string;
   /** In place of `submit` while the form is being sent. */
   readonly pending?: string;

@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useApi, useScopes } from '../../api/api-context.tsx';
 import { useChange } from '../../api/change.ts';
@@ -6,6 +6,7 @@ import { faultSentence } from '../../api/fault-kind.ts';
 import { useLive } from '../../api/live.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { SelectField } from '../../components/forms/field.tsx';
+import { Form } from '../../components/forms/form.tsx';
 import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
 import { Notice } from '../../components/states/notice.tsx';
@@ -52,7 +53,7 @@ function DeleteForm(props: DeleteFormProps) {
   const { remove, submit } = useDeletion(props, boundKeys > 0 ? { rebindTo } : {});
   const isMovable = boundKeys === 0 || (can('keys:write') && target !== undefined);
   return (
-    <form onSubmit={submit}>
+    <Form onSubmit={submit}>
       {remove.error !== undefined && (
         <Notice tone="failed">
           {remove.errorKind === 'conflict'
@@ -73,7 +74,7 @@ function DeleteForm(props: DeleteFormProps) {
           </Button>
         )}
       </DialogActions>
-    </form>
+    </Form>
   );
 }
 
@@ -92,8 +93,7 @@ function useDeletion(
       },
     }),
   );
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     const gone = await remove.submit(query);
     if (gone === undefined) return;
     navigate('/plans');

@@ -1,8 +1,7 @@
 import { useState } from 'react';
 import { useChange } from '../../api/change.ts';
-import { Form } from '../../components/forms/form.tsx';
-import { FormFault } from '../../components/forms/form-fault.tsx';
-import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
+import { ChangeForm } from '../../components/forms/change-form.tsx';
+import { Dialog } from '../../components/layout/dialog.tsx';
 import { bodyOfDraft, EMPTY_TOKEN } from './token-draft.ts';
 import { TokenForm } from './token-form.tsx';
 import { TokenSecret } from './token-secret.tsx';
@@ -29,17 +28,16 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
     );
   return (
     <Dialog open wide title="Create an admin token" dismissible={!create.isPending} onClose={onClose}>
-      <Form onSubmit={submit}>
-        <FormFault error={create.error} />
+      <ChangeForm
+        change={create}
+        submit="Create token"
+        pending="Creating…"
+        makesSecret
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         <TokenForm draft={draft} onChange={setDraft} error={create.error} />
-        <SubmitActions
-          submit="Create token"
-          pending="Creating…"
-          isPending={create.isPending}
-          makesSecret
-          onCancel={onClose}
-        />
-      </Form>
+      </ChangeForm>
     </Dialog>
   );
 }

@@ -1,11 +1,9 @@
 import { useState } from 'react';
 import { useChange } from '../../api/change.ts';
 import { useLive } from '../../api/live.ts';
-import { Form } from '../../components/forms/form.tsx';
-import { FormFault } from '../../components/forms/form-fault.tsx';
-import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
+import { ChangeForm } from '../../components/forms/change-form.tsx';
+import { Dialog } from '../../components/layout/dialog.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
-import { Notice } from '../../components/states/notice.tsx';
 import { Skeleton } from '../../components/states/skeleton.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { now } from '../../format/now.ts';
@@ -59,17 +57,15 @@ function EditForm(props: EditTokenProps & { readonly etag: string | undefined })
     onClose();
   };
   return (
-    <Form onSubmit={submit}>
-      {save.errorKind === 'conflict' ? (
-        <Notice tone="failed">
-          This token has changed since you opened it, by another administrator or by an earlier attempt of
-          yours to save. This attempt saved nothing: close this and open it again to see what it is now.
-        </Notice>
-      ) : (
-        <FormFault error={save.error} />
-      )}
+    <ChangeForm
+      change={save}
+      record="token"
+      submit="Save changes"
+      pending="Saving…"
+      onSubmit={submit}
+      onCancel={onClose}
+    >
       <TokenForm draft={draft} onChange={setDraft} error={save.error} />
-      <SubmitActions submit="Save changes" pending="Saving…" isPending={save.isPending} onCancel={onClose} />
-    </Form>
+    </ChangeForm>
   );
 }

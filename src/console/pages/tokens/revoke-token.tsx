@@ -1,8 +1,7 @@
-import type { FormEvent } from 'react';
 import { useApi } from '../../api/api-context.tsx';
 import { useChange } from '../../api/change.ts';
-import { FormFault } from '../../components/forms/form-fault.tsx';
-import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
+import { ChangeForm } from '../../components/forms/change-form.tsx';
+import { Dialog } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
@@ -23,16 +22,22 @@ export function RevokeToken({ token, onClose }: RevokeTokenProps) {
   const revoke = useChange((client, _: undefined) =>
     client.DELETE('/tollgate/admin-token/{adminTokenId}', { params: { path: { adminTokenId } } }),
   );
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     if ((await revoke.submit(undefined)) === undefined) return;
     toast.done(`The token “${name}” is revoked`);
     onClose();
   };
   return (
     <Dialog open title={`Revoke the token “${name}”?`} onClose={onClose}>
-      <form onSubmit={submit}>
-        <FormFault error={revoke.error} />
+      <ChangeForm
+        change={revoke}
+        submit="Revoke token"
+        pending="Revoking…"
+        isDanger
+        cancel="Keep it"
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         {isOwn && (
           <Notice tone="failed">
             You are signed in with this token: you will be signed out, and can't sign in with it again.
@@ -46,15 +51,7 @@ export function RevokeToken({ token, onClose }: RevokeTokenProps) {
           {lastUsedAt === null ? 'It was never used.' : <LastUse at={lastUsedAt} />} What it did stays in the
           audit log.
         </p>
-        <SubmitActions
-          submit="Revoke token"
-          pending="Revoking…"
-          isDanger
-          cancel="Keep it"
-          isPending={revoke.isPending}
-          onCancel={onClose}
-        />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

@@ -1,10 +1,10 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { SUGGESTED_GRACE_SECONDS } from '../../../client/suggested-grace.ts';
 import { useApi } from '../../api/api-context.tsx';
 import { useChange } from '../../api/change.ts';
-import { FormFault } from '../../components/forms/form-fault.tsx';
+import { ChangeForm } from '../../components/forms/change-form.tsx';
 import { type Grace, GraceChoice } from '../../components/forms/grace-choice.tsx';
-import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
+import { Dialog } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import type { AdminToken } from './shown-token.ts';
 import { TokenSecret } from './token-secret.tsx';
@@ -39,8 +39,7 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
   const [graceSeconds, setGraceSeconds] = useState(SUGGESTED_GRACE_SECONDS);
   const [secret, setSecret] = useState<string>();
   const rotate = useRotation(token.adminTokenId);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     const rotated = await rotate.submit({ graceSeconds });
     setSecret(rotated?.secret);
   };
@@ -58,8 +57,14 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
       dismissible={!rotate.isPending}
       onClose={onClose}
     >
-      <form onSubmit={submit}>
-        <FormFault error={rotate.error} />
+      <ChangeForm
+        change={rotate}
+        submit="Rotate token"
+        pending="Rotating…"
+        makesSecret
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         {token.adminTokenId === whoami.adminTokenId && graceSeconds === 0 && (
           <Notice tone="limited">
             You are signed in with this token. This tab goes on with the new secret, everything else that uses
@@ -72,14 +77,7 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
           chosen={graceSeconds}
           onChange={setGraceSeconds}
         />
-        <SubmitActions
-          submit="Rotate token"
-          pending="Rotating…"
-          isPending={rotate.isPending}
-          makesSecret
-          onCancel={onClose}
-        />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

@@ -1,13 +1,13 @@
 import { UserRound } from 'lucide-react';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { components } from '../../../client/management-api.ts';
 import { useChange } from '../../api/change.ts';
 import { PAGE_ROWS, useLivePages } from '../../api/live-pages.ts';
 import { readProviderSignIn } from '../../api/provider-sign-in.ts';
 import { Button } from '../../components/forms/button.tsx';
-import { FormFault } from '../../components/forms/form-fault.tsx';
+import { ChangeForm } from '../../components/forms/change-form.tsx';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
-import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
+import { Dialog } from '../../components/layout/dialog.tsx';
 import { SecondLine } from '../../components/layout/second-line.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { toast } from '../../components/states/toast.tsx';
@@ -122,16 +122,21 @@ function EndSession({ session: { sessionId, name }, onClose }: EndSessionProps) 
   const end = useChange((client, _: undefined) =>
     client.DELETE('/tollgate/session/{sessionId}', { params: { path: { sessionId } } }),
   );
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     if ((await end.submit(undefined)) === undefined) return;
     toast.done(`${name} is signed out`);
     onClose();
   };
   return (
     <Dialog open title={`Sign ${name} out?`} onClose={onClose}>
-      <form onSubmit={submit}>
-        <FormFault error={end.error} />
+      <ChangeForm
+        change={end}
+        submit="Sign out"
+        pending="Signing out…"
+        isDanger
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         <p className={styles.lead}>
           The next request of this session is rejected, on every replica. Other sessions of the person go on.
         </p>
@@ -139,14 +144,7 @@ function EndSession({ session: { sessionId, name }, onClose }: EndSessionProps) 
           To keep the person out, remove them from the group at the identity provider first: they can sign in
           again.
         </p>
-        <SubmitActions
-          submit="Sign out"
-          pending="Signing out…"
-          isDanger
-          isPending={end.isPending}
-          onCancel={onClose}
-        />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

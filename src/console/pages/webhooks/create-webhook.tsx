@@ -1,9 +1,8 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { useChange } from '../../api/change.ts';
-import { FormFault } from '../../components/forms/form-fault.tsx';
-import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
-import type { Webhook } from './shown-webhook.ts';
-import { webhookName } from './shown-webhook.ts';
+import { ChangeForm } from '../../components/forms/change-form.tsx';
+import { Dialog } from '../../components/layout/dialog.tsx';
+import { type Webhook, webhookName } from './shown-webhook.ts';
 import { bodyOfDraft, EMPTY_WEBHOOK } from './webhook-draft.ts';
 import { WebhookForm } from './webhook-form.tsx';
 import { WebhookSecret } from './webhook-secret.tsx';
@@ -15,8 +14,7 @@ export function CreateWebhook({ onClose }: { readonly onClose: () => void }) {
   const create = useChange((client, body: ReturnType<typeof bodyOfDraft>, key) =>
     client.POST('/tollgate/webhook/create', { params: { header: { 'Idempotency-Key': key } }, body }),
   );
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     setMade(await create.submit(bodyOfDraft(draft)));
   };
   if (made !== undefined)
@@ -32,17 +30,16 @@ export function CreateWebhook({ onClose }: { readonly onClose: () => void }) {
     );
   return (
     <Dialog open wide title="Create a webhook" dismissible={!create.isPending} onClose={onClose}>
-      <form onSubmit={submit} noValidate>
-        <FormFault error={create.error} />
+      <ChangeForm
+        change={create}
+        submit="Create webhook"
+        pending="Creating…"
+        makesSecret
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         <WebhookForm draft={draft} onChange={setDraft} error={create.error} />
-        <SubmitActions
-          submit="Create webhook"
-          pending="Creating…"
-          isPending={create.isPending}
-          makesSecret
-          onCancel={onClose}
-        />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

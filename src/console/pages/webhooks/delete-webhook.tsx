@@ -1,10 +1,10 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useChange } from '../../api/change.ts';
 import { reasonHeader } from '../../api/reason-header.ts';
-import { FormFault } from '../../components/forms/form-fault.tsx';
+import { ChangeForm } from '../../components/forms/change-form.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
-import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
+import { Dialog } from '../../components/layout/dialog.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
 
@@ -24,8 +24,7 @@ export function DeleteWebhook({ webhook, onClose }: DeleteWebhookProps) {
       params: { path: { webhookId }, header: reasonHeader(reason) },
     }),
   );
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     if ((await remove.submit(undefined)) === undefined) return;
     toast.done('The webhook is deleted', name);
     navigate('/webhooks');
@@ -37,18 +36,17 @@ export function DeleteWebhook({ webhook, onClose }: DeleteWebhookProps) {
       description="Nothing more is sent, and its deliveries are deleted with it, those that wait as well. There is no way back."
       onClose={onClose}
     >
-      <form onSubmit={submit}>
-        <FormFault error={remove.error} />
+      <ChangeForm
+        change={remove}
+        submit="Delete webhook"
+        pending="Deleting…"
+        isDanger
+        cancel="Keep it"
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         <ReasonField value={reason} onChange={setReason} />
-        <SubmitActions
-          submit="Delete webhook"
-          pending="Deleting…"
-          isDanger
-          cancel="Keep it"
-          isPending={remove.isPending}
-          onCancel={onClose}
-        />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

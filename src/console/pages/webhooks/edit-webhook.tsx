@@ -1,8 +1,7 @@
-import { type FormEvent, useState } from 'react';
-import { FormFault } from '../../components/forms/form-fault.tsx';
+import { useState } from 'react';
+import { ChangeForm } from '../../components/forms/change-form.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
-import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
-import { Notice } from '../../components/states/notice.tsx';
+import { Dialog } from '../../components/layout/dialog.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
 import { useWebhookUpdate } from './webhook-change.ts';
@@ -23,8 +22,7 @@ export function EditWebhook(props: EditWebhookProps) {
   const [draft, setDraft] = useState(() => draftOf(webhook));
   const [reason, setReason] = useState('');
   const save = useWebhookUpdate(webhook.webhookId);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     const changes = changesOf(webhook, draft);
     if (Object.keys(changes).length === 0) return onClose();
     if ((await save.submit({ body: changes, etag, reason })) === undefined) return;
@@ -33,15 +31,14 @@ export function EditWebhook(props: EditWebhookProps) {
   };
   return (
     <Dialog open wide title={`Edit the webhook “${webhookName(webhook)}”`} onClose={onClose}>
-      <form onSubmit={submit} noValidate>
-        {save.errorKind === 'conflict' ? (
-          <Notice tone="failed">
-            This webhook has changed since you opened it, by another administrator or by an earlier attempt of
-            yours to save. This attempt saved nothing: close this and open it again to see what it is now.
-          </Notice>
-        ) : (
-          <FormFault error={save.error} />
-        )}
+      <ChangeForm
+        change={save}
+        record="webhook"
+        submit="Save changes"
+        pending="Saving…"
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         <WebhookForm
           draft={draft}
           onChange={setDraft}
@@ -49,13 +46,7 @@ export function EditWebhook(props: EditWebhookProps) {
           error={save.error}
         />
         <ReasonField value={reason} onChange={setReason} />
-        <SubmitActions
-          submit="Save changes"
-          pending="Saving…"
-          isPending={save.isPending}
-          onCancel={onClose}
-        />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

@@ -1,7 +1,7 @@
-import { type FormEvent, useState } from 'react';
-import { FormFault } from '../../components/forms/form-fault.tsx';
+import { useState } from 'react';
+import { ChangeForm } from '../../components/forms/change-form.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
-import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
+import { Dialog } from '../../components/layout/dialog.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
 import { useWebhookUpdate } from './webhook-change.ts';
@@ -17,8 +17,7 @@ export function EnableWebhook({ webhook, onClose }: EnableWebhookProps) {
   const [disables] = useState(webhook.enabled);
   const [reason, setReason] = useState('');
   const update = useWebhookUpdate(webhook.webhookId);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     if ((await update.submit({ body: { enabled: !disables }, reason })) === undefined) return;
     toast.done(disables ? 'The webhook is disabled' : 'The webhook is enabled');
     onClose();
@@ -35,16 +34,15 @@ export function EnableWebhook({ webhook, onClose }: EnableWebhookProps) {
       }
       onClose={onClose}
     >
-      <form onSubmit={submit}>
-        <FormFault error={update.error} />
+      <ChangeForm
+        change={update}
+        submit={`${verb} webhook`}
+        isDanger={disables}
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         <ReasonField value={reason} onChange={setReason} />
-        <SubmitActions
-          submit={`${verb} webhook`}
-          isDanger={disables}
-          isPending={update.isPending}
-          onCancel={onClose}
-        />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

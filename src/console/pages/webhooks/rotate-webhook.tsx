@@ -1,11 +1,11 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { SUGGESTED_GRACE_SECONDS } from '../../../client/suggested-grace.ts';
 import { useChange } from '../../api/change.ts';
 import { reasonHeader } from '../../api/reason-header.ts';
-import { FormFault } from '../../components/forms/form-fault.tsx';
+import { ChangeForm } from '../../components/forms/change-form.tsx';
 import { type Grace, GraceChoice } from '../../components/forms/grace-choice.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
-import { Dialog, SubmitActions } from '../../components/layout/dialog.tsx';
+import { Dialog } from '../../components/layout/dialog.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
 import { WebhookSecret } from './webhook-secret.tsx';
 
@@ -46,8 +46,7 @@ export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
       body,
     }),
   );
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     const rotated = await rotate.submit({ graceSeconds });
     setSecret(rotated?.secret);
   };
@@ -66,8 +65,14 @@ export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
       dismissible={!rotate.isPending}
       onClose={onClose}
     >
-      <form onSubmit={submit}>
-        <FormFault error={rotate.error} />
+      <ChangeForm
+        change={rotate}
+        submit="Rotate secret"
+        pending="Rotating…"
+        makesSecret
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         <GraceChoice
           legend="When the previous secret ends"
           graces={GRACES}
@@ -75,14 +80,7 @@ export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
           onChange={setGraceSeconds}
         />
         <ReasonField value={reason} onChange={setReason} />
-        <SubmitActions
-          submit="Rotate secret"
-          pending="Rotating…"
-          isPending={rotate.isPending}
-          makesSecret
-          onCancel={onClose}
-        />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

@@ -2,10 +2,9 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
+import { ChangeForm } from '../../../components/forms/change-form.tsx';
 import { TextField } from '../../../components/forms/field.tsx';
-import { Form } from '../../../components/forms/form.tsx';
-import { FormFault } from '../../../components/forms/form-fault.tsx';
-import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
+import { Dialog } from '../../../components/layout/dialog.tsx';
 import { HandoverChoice, handoverField, NO_HANDOVER } from './handover-choice.tsx';
 import { EMPTY_DRAFT, fieldsOf, messageFor } from './key-draft.ts';
 import { KeyForm } from './key-form.tsx';
@@ -38,8 +37,14 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
     );
   return (
     <Dialog open title="Create a key" dismissible={!create.isPending} onClose={onClose}>
-      <Form onSubmit={submit}>
-        <FormFault error={create.error} />
+      <ChangeForm
+        change={create}
+        submit="Create key"
+        pending="Creating…"
+        makesSecret
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         <KeyForm draft={draft} onChange={setDraft} error={create.error} />
         <TextField
           label="Existing secret"
@@ -52,14 +57,7 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
           onText={setOwnSecret}
         />
         <HandoverChoice draft={handover} onChange={setHandover} />
-        <SubmitActions
-          submit="Create key"
-          pending="Creating…"
-          isPending={create.isPending}
-          makesSecret
-          onCancel={onClose}
-        />
-      </Form>
+      </ChangeForm>
     </Dialog>
   );
 }

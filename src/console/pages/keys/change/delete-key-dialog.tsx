@@ -1,11 +1,11 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useChange } from '../../../api/change.ts';
 import { reasonHeader } from '../../../api/reason-header.ts';
+import { ChangeForm } from '../../../components/forms/change-form.tsx';
 import { TextField } from '../../../components/forms/field.tsx';
-import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { ReasonField } from '../../../components/forms/reason-field.tsx';
-import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
+import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { counted } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
@@ -25,8 +25,7 @@ export function DeleteKeyDialog({ apiKey, onClose }: DeleteKeyDialogProps) {
   const [, navigate] = useLocation();
   const confirmation = consumerApiKeyId.slice(-4);
   const remove = useKeyDeletion(consumerApiKeyId);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     const isConfirmed = typed.trim().toUpperCase() === confirmation;
     setMissing(!isConfirmed);
     if (!isConfirmed || (await remove.submit(reason)) === undefined) return;
@@ -35,8 +34,7 @@ export function DeleteKeyDialog({ apiKey, onClose }: DeleteKeyDialogProps) {
   };
   return (
     <Dialog open title={`Delete “${name}”?`} description={<Consequences apiKey={apiKey} />} onClose={onClose}>
-      <form onSubmit={submit} noValidate>
-        <FormFault error={remove.error} />
+      <ChangeForm change={remove} submit="Delete key" isDanger onSubmit={submit} onCancel={onClose}>
         <TextField
           label={
             <>
@@ -49,8 +47,7 @@ export function DeleteKeyDialog({ apiKey, onClose }: DeleteKeyDialogProps) {
           onText={setTyped}
         />
         <ReasonField value={reason} onChange={setReason} />
-        <SubmitActions submit="Delete key" isDanger isPending={remove.isPending} onCancel={onClose} />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

@@ -1,9 +1,8 @@
 import { useState } from 'react';
 import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi } from '../../../api/api-context.tsx';
-import { Form } from '../../../components/forms/form.tsx';
-import { FormFault } from '../../../components/forms/form-fault.tsx';
-import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
+import { ChangeForm } from '../../../components/forms/change-form.tsx';
+import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import { useKeyUpdate } from './key-change.ts';
@@ -67,11 +66,15 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
     );
   return (
     <Dialog open title="Edit the key" onClose={onClose}>
-      <Form onSubmit={() => save(base)}>
-        <FormFault error={update.error} />
+      <ChangeForm
+        change={update}
+        submit="Save"
+        pending="Saving…"
+        onSubmit={() => save(base)}
+        onCancel={onClose}
+      >
         <KeyForm draft={draft} onChange={setDraft} error={update.error} />
-        <SubmitActions submit="Save" pending="Saving…" isPending={update.isPending} onCancel={onClose} />
-      </Form>
+      </ChangeForm>
     </Dialog>
   );
 }

@@ -1,7 +1,7 @@
-import { type FormEvent, useState } from 'react';
-import { FormFault } from '../../../components/forms/form-fault.tsx';
+import { useState } from 'react';
+import { ChangeForm } from '../../../components/forms/change-form.tsx';
 import { ReasonField } from '../../../components/forms/reason-field.tsx';
-import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
+import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import { useKeyUpdate } from './key-change.ts';
@@ -18,8 +18,7 @@ export function EnableKeyDialog({ apiKey, onClose }: EnableKeyDialogProps) {
   const [disables] = useState(apiKey.enabled);
   const [reason, setReason] = useState('');
   const update = useKeyUpdate(apiKey.consumerApiKeyId);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     if ((await update.submit({ body: { enabled: !disables }, reason })) === undefined) return;
     toast.done(disables ? 'The key is disabled' : 'The key is enabled');
     onClose();
@@ -40,16 +39,15 @@ export function EnableKeyDialog({ apiKey, onClose }: EnableKeyDialogProps) {
       }
       onClose={onClose}
     >
-      <form onSubmit={submit}>
-        <FormFault error={update.error} />
+      <ChangeForm
+        change={update}
+        submit={disables ? 'Disable key' : 'Enable key'}
+        isDanger={disables}
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         <ReasonField value={reason} onChange={setReason} />
-        <SubmitActions
-          submit={disables ? 'Disable key' : 'Enable key'}
-          isDanger={disables}
-          isPending={update.isPending}
-          onCancel={onClose}
-        />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

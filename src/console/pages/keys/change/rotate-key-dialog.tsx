@@ -1,10 +1,10 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
 import { SUGGESTED_GRACE_SECONDS } from '../../../../client/suggested-grace.ts';
 import { useChange } from '../../../api/change.ts';
-import { FormFault } from '../../../components/forms/form-fault.tsx';
+import { ChangeForm } from '../../../components/forms/change-form.tsx';
 import { type Grace, GraceChoice } from '../../../components/forms/grace-choice.tsx';
-import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
+import { Dialog } from '../../../components/layout/dialog.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import { HandoverChoice, handoverField, NO_HANDOVER } from './handover-choice.tsx';
 import { NewSecret } from './new-secret.tsx';
@@ -43,8 +43,7 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
         <NewSecret keyId={consumerApiKeyId} made={rotated} onDone={onClose} />
       </Dialog>
     );
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     setRotated(await rotate.submit({ graceSeconds, ...handoverField(handover) }));
   };
   return (
@@ -60,8 +59,15 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
       dismissible={!rotate.isPending}
       onClose={onClose}
     >
-      <form onSubmit={submit}>
-        <FormFault error={rotate.error} />
+      <ChangeForm
+        change={rotate}
+        submit="Rotate key"
+        pending="Rotating…"
+        isDanger={graceSeconds === 0}
+        makesSecret
+        onSubmit={submit}
+        onCancel={onClose}
+      >
         <GraceChoice
           legend="When the previous secret ends"
           graces={GRACES}
@@ -69,15 +75,7 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
           onChange={setGraceSeconds}
         />
         <HandoverChoice draft={handover} onChange={setHandover} />
-        <SubmitActions
-          submit="Rotate key"
-          pending="Rotating…"
-          isDanger={graceSeconds === 0}
-          isPending={rotate.isPending}
-          makesSecret
-          onCancel={onClose}
-        />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

@@ -1,11 +1,11 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
 import { fieldMessage } from '../../../api/fault-kind.ts';
+import { ChangeForm } from '../../../components/forms/change-form.tsx';
 import { CountField } from '../../../components/forms/field.tsx';
-import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { ReasonField } from '../../../components/forms/reason-field.tsx';
-import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
+import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { counted } from '../../../format/numbers.ts';
@@ -27,8 +27,7 @@ export function GrantDialog({ keyId, counter, customerId: shown, onClose }: Limi
   const [customerId, setCustomerId] = useState(shown);
   const [reason, setReason] = useState('');
   const grant = useGrant(keyId);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     const body = { limitId, requests: Number(requests), ...customerOf(counter, customerId) };
     const why = reason.trim();
     if ((await grant.submit({ ...body, ...(why !== '' && { reason: why }) })) === undefined) return;
@@ -51,8 +50,7 @@ export function GrantDialog({ keyId, counter, customerId: shown, onClose }: Limi
       }
       onClose={onClose}
     >
-      <form onSubmit={submit} noValidate>
-        <FormFault error={grant.error} />
+      <ChangeForm change={grant} submit="Grant" onSubmit={submit} onCancel={onClose}>
         <CountField
           label="Requests"
           error={fieldMessage(grant.error, 'requests')}
@@ -66,8 +64,7 @@ export function GrantDialog({ keyId, counter, customerId: shown, onClose }: Limi
           onChange={setCustomerId}
         />
         <ReasonField error={fieldMessage(grant.error, 'reason')} value={reason} onChange={setReason} />
-        <SubmitActions submit="Grant" isPending={grant.isPending} onCancel={onClose} />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

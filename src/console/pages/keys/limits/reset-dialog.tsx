@@ -1,10 +1,10 @@
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
 import { fieldMessage } from '../../../api/fault-kind.ts';
-import { FormFault } from '../../../components/forms/form-fault.tsx';
+import { ChangeForm } from '../../../components/forms/change-form.tsx';
 import { ReasonField } from '../../../components/forms/reason-field.tsx';
-import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
+import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { formatNumber } from '../../../format/numbers.ts';
 import { type LimitCounter, quotaOf } from '../key-model.ts';
@@ -29,8 +29,7 @@ export function ResetDialog({ keyId, counter, customerId: shown, onClose }: Rese
       body,
     }),
   );
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     const why = reason.trim();
     const body = { limitId, ...customerOf(counter, customerId), ...(why !== '' && { reason: why }) };
     if ((await reset.submit(body)) === undefined) return;
@@ -48,8 +47,7 @@ export function ResetDialog({ keyId, counter, customerId: shown, onClose }: Rese
       }
       onClose={onClose}
     >
-      <form onSubmit={submit}>
-        <FormFault error={reset.error} />
+      <ChangeForm change={reset} submit="Reset" isDanger onSubmit={submit} onCancel={onClose}>
         <CustomerField
           counter={counter}
           error={fieldMessage(reset.error, 'customerId')}
@@ -57,8 +55,7 @@ export function ResetDialog({ keyId, counter, customerId: shown, onClose }: Rese
           onChange={setCustomerId}
         />
         <ReasonField error={fieldMessage(reset.error, 'reason')} value={reason} onChange={setReason} />
-        <SubmitActions submit="Reset" isDanger isPending={reset.isPending} onCancel={onClose} />
-      </form>
+      </ChangeForm>
     </Dialog>
   );
 }

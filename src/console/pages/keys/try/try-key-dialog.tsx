@@ -1,10 +1,11 @@
 import { ShieldQuestionMark } from 'lucide-react';
-import { type FormEvent, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi, useScopes } from '../../../api/api-context.tsx';
 import { faultSentence, fieldMessage } from '../../../api/fault-kind.ts';
 import { Button } from '../../../components/forms/button.tsx';
 import { TextField } from '../../../components/forms/field.tsx';
+import { Form } from '../../../components/forms/form.tsx';
 import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
 import { KeyVerdict, type Verdict } from './key-verdict.tsx';
@@ -38,10 +39,6 @@ function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
     forget();
     setDraft((before) => ({ ...before, ...change }));
   };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    void decide(draft);
-  };
   return (
     <Dialog
       open
@@ -49,7 +46,7 @@ function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
       description="The gateway decides as if the request came now, and counts nothing."
       onClose={onClose}
     >
-      <form onSubmit={submit} noValidate>
+      <Form onSubmit={() => decide(draft)}>
         {error !== undefined && <Notice tone="failed">{faultSentence(error)}</Notice>}
         <TextField
           label="Secret"
@@ -68,7 +65,7 @@ function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
           isPending={isPending}
           onCancel={onClose}
         />
-      </form>
+      </Form>
     </Dialog>
   );
 }
