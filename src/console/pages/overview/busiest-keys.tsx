@@ -1,15 +1,11 @@
 import { Link } from 'wouter';
 import { useScopes } from '../../api/api-context.tsx';
 import { useLive } from '../../api/live.ts';
-import { readUsageSeries } from '../../api/read-usage-series.ts';
-import { Panel } from '../../components/layout/panel.tsx';
-import { LiveState } from '../../components/states/live-state.tsx';
-import { KeyName } from '../../components/text/key-name.tsx';
+import { readUsageSeries, type UsageSeries } from '../../api/read-usage-series.ts';
 import { NumberText } from '../../components/text/number-text.tsx';
 import { StatusBadge } from '../../components/text/status-badge.tsx';
 import { counted, formatShort } from '../../format/numbers.ts';
-import { ListSkeleton } from './list-skeleton.tsx';
-import styles from './overview.module.css';
+import { type KeyLine, KeysPanel } from './keys-panel.tsx';
 
 const MOST = 6;
 
@@ -22,41 +18,32 @@ export function BusiestKeys() {
     { scope: 'usage:read' },
   );
   return (
-    <Panel
+    <KeysPanel
       title="Busiest keys"
       about="Requests in 24 hours"
       action={can('usage:read') && <Link href="/usage?groupBy=key">All usage</Link>}
-      flush
-    >
-      <LiveState live={live} what="the usage" skeleton={<ListSkeleton />}>
-        {({ rows }) => {
-          const keys = rows
-            .flatMap(({ consumerApiKeyId: id, ...row }) =>
-              id === undefined || id === '__other__' ? [] : [{ ...row, id }],
-            )
-            .toSorted((a, b) => b.requests - a.requests);
-          if (keys.length === 0) return <p className={styles.quiet}>No key was used in the last 24 hours.</p>;
-          return (
-            <ul className={styles.list}>
-              {keys.map(({ id, consumerApiKeyName, requests, rateLimited }) => (
-                <li key={id}>
-                  <KeyName id={id} name={consumerApiKeyName} />
-                  <span className={styles.figures}>
-                    {rateLimited > 0 && (
-                      <StatusBadge tone="limited">Limited {times(rateLimited)}</StatusBadge>
-                    )}
-                    <span title={counted(requests, 'request')}>
-                      <NumberText value={requests} short />
-                    </span>
-                  </span>
-                </li>
-              ))}
-            </ul>
-          );
-        }}
-      </LiveState>
-    </Panel>
+      live={live}
+      what="the usage"
+      lines={linesOf}
+      none="No key was used in the last 24 hours."
+    />
   );
+}
+
+function linesOf({ rows }: UsageSeries): readonly KeyLine[] {
+  const busiest = rows.toSorted((a, b) => b.requests - a.requests);
+  return busiest.flatMap(({ consumerApiKeyId: id, consumerApiKeyName: name, requests, rateLimited }) => {
+    if (id === undefined || id === '__other__') return [];
+    const figures = (
+      <>
+        {rateLimited > 0 && <StatusBadge tone="limited">Limited {times(rateLimited)}</StatusBadge>}
+        <span title={counted(requests, 'request')}>
+          <NumberText value={requests} short />
+        </span>
+      </>
+    );
+    return [{ id, name, figures }];
+  });
 }
 
 function times(count: number): string {

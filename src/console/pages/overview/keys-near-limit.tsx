@@ -1,17 +1,10 @@
 import { Link } from 'wouter';
-import type { components } from '../../../client/management-api.ts';
 import { useScopes } from '../../api/api-context.tsx';
 import { useLive } from '../../api/live.ts';
 import { NEAR_LIMIT_SHARE, WindowBar } from '../../components/charts/window-bar.tsx';
-import { Panel } from '../../components/layout/panel.tsx';
-import { LiveState } from '../../components/states/live-state.tsx';
-import { KeyName } from '../../components/text/key-name.tsx';
 import { formatShare } from '../../format/numbers.ts';
-import { ListSkeleton } from './list-skeleton.tsx';
-import styles from './overview.module.css';
-
-type ListedKey = components['schemas']['ListedConsumerKey'];
-type LimitCounter = components['schemas']['LimitCounter'];
+import { type LimitCounter, type ListedKey, quotaOf } from '../keys/key-model.ts';
+import { type KeyLine, KeysPanel } from './keys-panel.tsx';
 
 /** The longest page that the interface allows with `include=limits`. */
 const LOOKED_AT = 200;
@@ -32,37 +25,31 @@ export function KeysNearLimit() {
     { scope: 'keys:read' },
   );
   return (
-    <Panel
+    <KeysPanel
       title="Near a limit"
       about={`At least ${formatShare(NEAR_LIMIT_SHARE)} of a window used, of the ${LOOKED_AT} keys used last`}
       action={can('keys:read') && <Link href="/keys?sort=lastUsedAt&order=desc">Keys by last use</Link>}
-      flush
-    >
-      <LiveState live={live} what="keys" skeleton={<ListSkeleton />}>
-        {({ apiKeys }) => {
-          const near = apiKeys
-            .flatMap(withTightest)
-            .filter(({ share }) => share >= NEAR_LIMIT_SHARE)
-            .toSorted((a, b) => b.share - a.share)
-            .slice(0, MOST);
-          if (near.length === 0) return <p className={styles.quiet}>No key is near a limit now.</p>;
-          return (
-            <ul className={styles.list}>
-              {near.map(({ key, limit, used }) => (
-                <li key={key.consumerApiKeyId}>
-                  <KeyName id={key.consumerApiKeyId} name={key.name} />
-                  <span className={styles.figures}>
-                    per {limit.period}
-                    <WindowBar used={used} limit={limit.limit + (limit.granted ?? 0)} />
-                  </span>
-                </li>
-              ))}
-            </ul>
-          );
-        }}
-      </LiveState>
-    </Panel>
+      live={live}
+      what="keys"
+      lines={({ apiKeys }) => linesOf(apiKeys)}
+      none="No key is near a limit now."
+    />
   );
+}
+
+function linesOf(keys: readonly ListedKey[]): readonly KeyLine[] {
+  const near = keys.flatMap(withTightest).filter(({ share }) => share >= NEAR_LIMIT_SHARE);
+  const nearest = near.toSorted((a, b) => b.share - a.share).slice(0, MOST);
+  return nearest.map(({ key, limit, used }) => ({
+    id: key.consumerApiKeyId,
+    name: key.name,
+    figures: (
+      <>
+        per {limit.period}
+        <WindowBar used={used} limit={quotaOf(limit)} />
+      </>
+    ),
+  }));
 }
 
 interface Tightest {
@@ -76,7 +63,7 @@ interface Tightest {
 function withTightest(key: ListedKey): readonly Tightest[] {
   const shares = (key.limits ?? []).flatMap((limit) => {
     if (limit.mode === 'shadow' || limit.used === null || limit.open !== true) return [];
-    const room = limit.limit + (limit.granted ?? 0);
+    const room = quotaOf(limit);
     return [{ key, limit, used: limit.used, share: room === 0 ? 1 : limit.used / room }];
   });
   return shares.toSorted((a, b) => b.share - a.share).slice(0, 1);
