@@ -9,7 +9,8 @@ import { Panel } from '../../components/layout/panel.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
 import { NumberText } from '../../components/text/number-text.tsx';
 import { now } from '../../format/now.ts';
-import { counted, formatNumber } from '../../format/numbers.ts';
+import { formatNumber } from '../../format/numbers.ts';
+import { outcomeSentence, outcomeSeries } from '../usage/outcome-chart.ts';
 import { type DayOfOutcomes, dayOfOutcomes, twoDays } from './day-comparison.ts';
 import styles from './overview.module.css';
 import { StatTile } from './stat-tile.tsx';
@@ -55,39 +56,21 @@ function Day({ series }: { readonly series: UsageSeries }) {
   );
 }
 
+const COUNTS = [
+  { of: 'requests', name: 'Requests', icon: ChartColumn, href: '/usage' },
+  { of: 'limited', name: 'Limited (429)', icon: OctagonPause, tone: 'limited', href: '/usage?groupBy=key' },
+  { of: 'failed', name: 'Errors', icon: CircleX, tone: 'failed', href: '/usage?groupBy=key' },
+] as const;
+
 function Tiles({ day: { total, totalBefore } }: { readonly day: DayOfOutcomes }) {
   const before = totalBefore.requests === 0 ? undefined : totalBefore;
   return (
     <div className={styles.tiles}>
-      <StatTile
-        name="Requests"
-        icon={ChartColumn}
-        value={total.requests}
-        before={before?.requests}
-        href="/usage"
-      >
-        <NumberText value={total.requests} short />
-      </StatTile>
-      <StatTile
-        name="Limited (429)"
-        icon={OctagonPause}
-        tone="limited"
-        value={total.limited}
-        before={before?.limited}
-        href="/usage?groupBy=key"
-      >
-        <NumberText value={total.limited} short />
-      </StatTile>
-      <StatTile
-        name="Errors"
-        icon={CircleX}
-        tone="failed"
-        value={total.failed}
-        before={before?.failed}
-        href="/usage?groupBy=key"
-      >
-        <NumberText value={total.failed} short />
-      </StatTile>
+      {COUNTS.map(({ of, ...tile }) => (
+        <StatTile key={of} {...tile} value={total[of]} before={before?.[of]}>
+          <NumberText value={total[of]} short />
+        </StatTile>
+      ))}
       <StatTile
         name="Response time"
         icon={Timer}
@@ -111,9 +94,7 @@ function chartData(
     completeUntil,
     labels: 'time',
     series: [
-      { name: 'Allowed', tone: 'allowed', values: hours.map(({ allowed }) => allowed) },
-      { name: 'Limited', tone: 'limited', values: hours.map(({ limited }) => limited) },
-      { name: 'Failed', tone: 'failed', values: hours.map(({ failed }) => failed) },
+      ...outcomeSeries(hours),
       ...(totalBefore.requests > 0
         ? [
             {
@@ -128,9 +109,7 @@ function chartData(
 }
 
 function sentence({ total }: DayOfOutcomes): string {
-  const { requests, limited, failed } = total;
-  if (requests === 0) return 'No requests in the last 24 hours.';
-  return `${counted(requests, 'request')} in 24 hours: ${formatNumber(limited)} limited, ${formatNumber(failed)} failed.`;
+  return outcomeSentence(total, total.requests === 0 ? 'in the last 24 hours' : 'in 24 hours');
 }
 
 function DaySkeleton() {

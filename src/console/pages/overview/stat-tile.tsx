@@ -8,7 +8,7 @@ import styles from './stat-tile.module.css';
 interface StatTileProps {
   readonly name: string;
   readonly icon: LucideIcon;
-  readonly tone?: 'allowed' | 'limited' | 'failed';
+  readonly tone?: 'limited' | 'failed';
   readonly value: number;
   /** The value of the previous period; undefined if it had no requests at all. */
   readonly before: number | undefined;
