@@ -4,7 +4,7 @@ import { useSearchParams } from 'wouter';
 import { useScopes } from '../api/api-context.tsx';
 import { AUDITED_EVENTS } from '../api/followed.ts';
 import { type LivePages, PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
-import { Button } from '../components/forms/button.tsx';
+import { Button, TextButton } from '../components/forms/button.tsx';
 import { CsvButton } from '../components/forms/csv-button.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
@@ -176,9 +176,9 @@ function columnsOf(
       header: 'Action',
       cell: (entry) => (
         <>
-          <button type="button" className={styles.action} onClick={() => onShow(entry)}>
+          <TextButton className={styles.action} onClick={() => onShow(entry)}>
             {actionWords(entry.action)}
-          </button>
+          </TextButton>
           <AuditSecondLine entry={entry} />
         </>
       ),
@@ -236,14 +236,13 @@ function Actor({ actor, onFilter }: ActorProps) {
   const name = <bdi>{actorName(actor)}</bdi>;
   if (id === undefined) return name;
   return (
-    <button
-      type="button"
+    <TextButton
       className={styles.action}
       title="Show only what they did"
       onClick={() => onFilter({ actorId: id })}
     >
       {name}
-    </button>
+    </TextButton>
   );
 }
 

@@ -4,7 +4,7 @@ import { useSearchParams } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
 import { useLive } from '../api/live.ts';
 import { PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
-import { Button } from '../components/forms/button.tsx';
+import { Button, TextButton } from '../components/forms/button.tsx';
 import { DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { EmptyState } from '../components/states/empty-state.tsx';
@@ -105,9 +105,7 @@ function Count({ shown, filter }: { readonly shown: number | undefined; readonly
         <>
           {' '}
           · {counted(hidden, 'disabled or expired key')} not shown{' '}
-          <button type="button" className={styles.link} onClick={() => filter.set('status', 'all')}>
-            Show all
-          </button>
+          <TextButton onClick={() => filter.set('status', 'all')}>Show all</TextButton>
         </>
       )}
     </p>

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
 import { PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
-import { Button } from '../components/forms/button.tsx';
+import { Button, TextButton } from '../components/forms/button.tsx';
 import { Menu } from '../components/forms/menu.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
@@ -20,7 +20,6 @@ import { RevokeToken } from './tokens/revoke-token.tsx';
 import { RotateToken } from './tokens/rotate-token.tsx';
 import type { AdminToken } from './tokens/shown-token.ts';
 import { SignedInPeople } from './tokens/signed-in-people.tsx';
-import styles from './tokens/tokens.module.css';
 
 /** The admin tokens of this gateway. */
 export function TokensPage() {
@@ -143,13 +142,7 @@ function TokenName({ token, ownId, mayChange, onAction }: TokenCellProps) {
   const name = <bdi>{token.name}</bdi>;
   return (
     <>
-      {mayChange(token) ? (
-        <button type="button" className={styles.name} onClick={() => onAction('edit', token)}>
-          {name}
-        </button>
-      ) : (
-        name
-      )}{' '}
+      {mayChange(token) ? <TextButton onClick={() => onAction('edit', token)}>{name}</TextButton> : name}{' '}
       {token.adminTokenId === ownId && <StatusBadge tone="accent">You</StatusBadge>}
       <SecondLine>
         {grantWords(token)} · <RelativeTime at={token.lastUsedAt} missing="Never used" />

@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { timeZone as localTimeZone } from '../../format/exact-time.ts';
 import { formatNumber } from '../../format/numbers.ts';
+import { TextButton } from '../forms/button.tsx';
 import { classes } from '../layout/classes.ts';
 import { Skeleton } from '../states/skeleton.tsx';
 import { bucketName } from './bucket-name.ts';
@@ -38,9 +39,9 @@ export function Chart({ data, sentence, foot, onSelect }: ChartProps) {
         <span>
           Times are in {data.timeZone ?? localTimeZone}. {foot}
         </span>
-        <button type="button" className={styles.toggle} onClick={() => setAsTable(!asTable)}>
+        <TextButton onClick={() => setAsTable(!asTable)}>
           {asTable ? 'View as chart' : 'View as table'}
-        </button>
+        </TextButton>
       </div>
     </figure>
   );

@@ -17,6 +17,11 @@ export function Button({ look, small, icon, className, type = 'button', ...props
   return <button type={type} className={classes(classNames({ look, small, icon }), className)} {...props} />;
 }
 
+/** A button that looks like a link, in a text or a table. */
+export function TextButton({ className, ...props }: ComponentProps<'button'>) {
+  return <button type="button" className={classes(styles.text, className)} {...props} />;
+}
+
 interface ButtonLinkProps extends Look {
   readonly href: string;
   readonly children: React.ReactNode;

@@ -3,10 +3,10 @@ import type { Live } from '../../api/live.ts';
 import { type Outcomes, outcomesOf } from '../../api/outcome-counts.ts';
 import type { UsageSeries } from '../../api/read-usage-series.ts';
 import { bucketName } from '../../components/charts/bucket-name.ts';
+import { TextButton } from '../../components/forms/button.tsx';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { outcomeColumns } from './outcome-columns.tsx';
-import styles from './usage.module.css';
 import type { UsageView } from './usage-view.ts';
 
 interface BucketRow extends Outcomes {
@@ -36,9 +36,7 @@ export function BucketTable({ live, view, onMark }: BucketTableProps) {
       header: 'From',
       sortBy: ({ start }) => start,
       cell: ({ start }) => (
-        <button type="button" className={styles.moment} onClick={() => onMark(start)}>
-          {bucketName(start, labels, zone)}
-        </button>
+        <TextButton onClick={() => onMark(start)}>{bucketName(start, labels, zone)}</TextButton>
       ),
     },
     ...outcomeColumns<BucketRow>(),

@@ -2,7 +2,7 @@ import { Send } from 'lucide-react';
 import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import { useLivePages } from '../../api/live-pages.ts';
-import { Button } from '../../components/forms/button.tsx';
+import { Button, TextButton } from '../../components/forms/button.tsx';
 import { Select } from '../../components/forms/field.tsx';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { Panel } from '../../components/layout/panel.tsx';
@@ -110,10 +110,10 @@ function columnsOf(onShow: (delivery: Delivery) => void): readonly Column<Delive
       header: 'Event',
       cell: (delivery) => (
         <>
-          <button type="button" className={styles.open} onClick={() => onShow(delivery)}>
+          <TextButton className={styles.open} onClick={() => onShow(delivery)}>
             <bdi>{delivery.eventType}</bdi>
             {delivery.eventIds.length > 1 && ` × ${formatNumber(delivery.eventIds.length)}`}
-          </button>
+          </TextButton>
           <SecondLine>
             {attemptWords(delivery.attempts.at(-1))} · <RelativeTime at={delivery.createdAt} />
           </SecondLine>
