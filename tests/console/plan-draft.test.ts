@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { changedFields, planDifferences } from '../../src/console/pages/plans/editor/plan-difference.ts';
+import { changedFields } from '../../src/console/api/changed-fields.ts';
+import { planDifferences } from '../../src/console/pages/plans/editor/plan-difference.ts';
 import { draftOf, EMPTY_PLAN, readDraft, termsOf } from '../../src/console/pages/plans/editor/plan-draft.ts';
 import type { Plan } from '../../src/console/pages/plans/plan-types.ts';
 

@@ -1,5 +1,6 @@
 import type { components } from '../../../client/management-api.ts';
 import type { Scope } from '../../api/api-context.tsx';
+import { changedFields } from '../../api/changed-fields.ts';
 import { instantText } from '../../api/instant-text.ts';
 import { dateStart, dateText } from '../../format/date-text.ts';
 import type { AdminToken } from './shown-token.ts';
@@ -44,12 +45,7 @@ export function bodyOfDraft({ name, scopes, onlyTags, allowedIps, expires }: Tok
 
 /** The fields that differ from the token. An expiry that was not edited keeps its time of day. */
 export function changesOf(token: AdminToken, draft: TokenDraft): Partial<ReturnType<typeof bodyOfDraft>> {
-  const [before, after] = [bodyOfDraft(draftOf(token)), bodyOfDraft(draft)];
-  return Object.fromEntries(
-    Object.entries(after).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name as keyof typeof before]),
-    ),
-  );
+  return changedFields(bodyOfDraft(draftOf(token)), bodyOfDraft(draft));
 }
 
 function endOf(date: string): string {

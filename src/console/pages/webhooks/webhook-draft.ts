@@ -1,5 +1,6 @@
 import type { components } from '../../../client/management-api.ts';
 import { ManagementFault } from '../../../client/management-fault.ts';
+import { changedFields } from '../../api/changed-fields.ts';
 import { fieldSentence } from '../../api/fault-kind.ts';
 import type { Webhook } from './shown-webhook.ts';
 
@@ -53,13 +54,10 @@ export function bodyOfDraft(draft: WebhookDraft): Fields {
 
 /** The fields that differ from the webhook. */
 export function changesOf(webhook: Webhook, draft: WebhookDraft): Partial<Fields> {
-  const [before, after] = [bodyOfDraft(draftOf(webhook)), bodyOfDraft(draft)];
-  const names = (Object.keys(after) as (keyof Fields)[]).filter((name) => {
-    // Headers that are written again always differ: the form does not know their values.
-    if (name === 'headers' && draftOf(webhook).headers === undefined) return draft.headers !== undefined;
-    return JSON.stringify(before[name]) !== JSON.stringify(after[name]);
-  });
-  return Object.fromEntries(names.map((name) => [name, after[name]]));
+  const [before, after] = [draftOf(webhook), bodyOfDraft(draft)];
+  // Headers that are written again always differ: the form does not know their values.
+  const isRewritten = before.headers === undefined && draft.headers !== undefined;
+  return { ...changedFields(bodyOfDraft(before), after), ...(isRewritten && { headers: after.headers }) };
 }
 
 /** The gateway's message about a field, or about an entry in it. */

@@ -1,13 +1,14 @@
 import { useState } from 'react';
 import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi } from '../../../api/api-context.tsx';
+import { changedFields } from '../../../api/changed-fields.ts';
 import { ChangeForm } from '../../../components/forms/change-form.tsx';
 import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import { useKeyUpdate } from './key-change.ts';
 import { KeyConflict } from './key-conflict.tsx';
-import { changedFields, draftOf, type KeyDraft } from './key-draft.ts';
+import { draftOf, fieldsOf, type KeyDraft } from './key-draft.ts';
 import { KeyForm } from './key-form.tsx';
 
 interface EditKeyDialogProps {
@@ -30,7 +31,7 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
   const update = useKeyUpdate(apiKey.consumerApiKeyId);
 
   const save = async (on: Version) => {
-    const body = changedFields(base.draft, draft);
+    const body = changedFields(fieldsOf(base.draft), fieldsOf(draft));
     if (Object.keys(body).length === 0) return onClose();
     const saved = await update.submit({ body, etag: on.etag });
     if (saved === undefined) return readTheirs();

@@ -91,14 +91,6 @@ export function fieldsOf(draft: KeyDraft): KeyFields {
   };
 }
 
-/** The fields that differ between two drafts, with the values of the second. */
-export function changedFields(from: KeyDraft, to: KeyDraft): Partial<KeyFields> {
-  const [before, after] = [fieldsOf(from), fieldsOf(to)];
-  const names = Object.keys(after) as (keyof KeyFields)[];
-  const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
-  return Object.fromEntries(changed.map((name) => [name, after[name]]));
-}
-
 /** The gateway's message about a field or an entry in it. */
 export function messageFor(
   error: unknown,

@@ -29,10 +29,3 @@ function linesOf(terms: PlanTerms): ReadonlyMap<string, string> {
     ]),
   ]);
 }
-
-/** The fields that differ, for an update that leaves the others unchanged. A list is always sent whole. */
-export function changedFields(from: PlanTerms, to: PlanTerms): Partial<PlanTerms> {
-  const names = ['description', 'limit', 'period', 'additionalLimits', 'costs'] as const;
-  const changed = names.filter((name) => JSON.stringify(from[name]) !== JSON.stringify(to[name]));
-  return Object.fromEntries(changed.map((name) => [name, to[name]]));
-}

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { paths } from '../../../../client/management-api.ts';
 import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi, useScopes } from '../../../api/api-context.tsx';
+import { changedFields } from '../../../api/changed-fields.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
 import { Notice } from '../../../components/states/notice.tsx';
 import { KeyName } from '../../../components/text/key-name.tsx';
@@ -11,7 +12,6 @@ import { rateWords } from '../limit-words.ts';
 import type { PlanTerms } from '../plan-types.ts';
 import styles from '../plans.module.css';
 import { WideTable } from '../wide-table.tsx';
-import { changedFields } from './plan-difference.ts';
 
 type Preview =
   paths['/rate-limit/{rateLimitId}/preview']['post']['responses'][200]['content']['application/json'];
