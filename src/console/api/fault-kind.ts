@@ -35,13 +35,18 @@ export function fieldMessage(error: unknown, field: string): string | undefined 
   return error.fields.find((fault) => fault.field === field)?.message;
 }
 
-/** What is wrong with a field, or with an entry in it, as a sentence: "It must be …." or "Entry 2 must be ….". */
-export function fieldSentence(error: unknown, field: string): string | undefined {
+/** What is wrong with a field, or with an entry in it. */
+export function faultIn(error: unknown, field: string): ManagementFault['fields'][number] | undefined {
   if (!(error instanceof ManagementFault)) return undefined;
-  const fault = error.fields.find(
+  return error.fields.find(
     (each) =>
       each.field === field || each.field.startsWith(`${field}[`) || each.field.startsWith(`${field}.`),
   );
+}
+
+/** The same as a sentence: "It must be …." or "Entry 2 must be ….". */
+export function fieldSentence(error: unknown, field: string): string | undefined {
+  const fault = faultIn(error, field);
   if (fault === undefined) return undefined;
   // Some are whole sentences.
   if (/^[A-Z]/.test(fault.message)) return fault.message;

@@ -3,6 +3,7 @@ import type { Scope } from '../../api/api-context.tsx';
 import { changedFields } from '../../api/changed-fields.ts';
 import { instantText } from '../../api/instant-text.ts';
 import { dateStart, dateText } from '../../format/date-text.ts';
+import { wordsOf } from '../../format/words-of.ts';
 import type { AdminToken } from './shown-token.ts';
 
 type CreateBody = components['schemas']['CreateAdminTokenRequest'];
@@ -33,11 +34,11 @@ export function draftOf({ name, scopes, onlyTags, allowedIps, expiresAt }: Admin
 
 /** The request body for a draft. */
 export function bodyOfDraft({ name, scopes, onlyTags, allowedIps, expires }: TokenDraft) {
-  const ips = words(allowedIps);
+  const ips = wordsOf(allowedIps);
   return {
     name: name.trim(),
     scopes: [...scopes],
-    onlyTags: words(onlyTags),
+    onlyTags: wordsOf(onlyTags),
     allowedIps: ips.length === 0 ? null : ips,
     expiresAt: expires === '' ? null : endOf(expires),
   } satisfies CreateBody;
@@ -50,8 +51,4 @@ export function changesOf(token: AdminToken, draft: TokenDraft): Partial<ReturnT
 
 function endOf(date: string): string {
   return instantText(dateStart(date, 1));
-}
-
-function words(text: string): string[] {
-  return text.split(/[\s,]+/).filter(Boolean);
 }

@@ -2,6 +2,7 @@ import type { components } from '../../../client/management-api.ts';
 import { ManagementFault } from '../../../client/management-fault.ts';
 import { changedFields } from '../../api/changed-fields.ts';
 import { fieldSentence } from '../../api/fault-kind.ts';
+import { wordsOf } from '../../format/words-of.ts';
 import type { Webhook } from './shown-webhook.ts';
 
 type CreateBody = components['schemas']['CreateWebhookRequest'];
@@ -45,7 +46,7 @@ export function bodyOfDraft(draft: WebhookDraft): Fields {
   return {
     url: draft.url.trim(),
     events: [...draft.events],
-    onlyTags: draft.onlyTags.split(/[\s,]+/).filter((tag) => tag !== ''),
+    onlyTags: wordsOf(draft.onlyTags),
     description: draft.description.trim(),
     batch: draft.batch,
     headers: headersOf(draft.headers ?? []),

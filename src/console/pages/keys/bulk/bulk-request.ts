@@ -1,5 +1,6 @@
 import type { components } from '../../../../client/management-api.ts';
 import { exactTime } from '../../../format/exact-time.ts';
+import { wordsOf } from '../../../format/words-of.ts';
 import { instantOf } from '../change/key-draft.ts';
 import type { KeyListQuery } from '../list/key-filter.ts';
 
@@ -93,7 +94,7 @@ function actionValue({ action, tags, rateLimitId, expiresAt, limitId }: BulkDraf
   switch (action) {
     case 'add-tags':
     case 'remove-tags':
-      return { tags: tags.split(/[\s,]+/).filter((tag) => tag !== '') };
+      return { tags: wordsOf(tags) };
     case 'set-plan':
       return { rateLimitId: rateLimitId || null };
     case 'set-expiry':

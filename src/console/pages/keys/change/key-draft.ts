@@ -1,6 +1,7 @@
 import type { components } from '../../../../client/management-api.ts';
-import { ManagementFault } from '../../../../client/management-fault.ts';
+import { faultIn } from '../../../api/fault-kind.ts';
 import { instantText } from '../../../api/instant-text.ts';
+import { wordsOf } from '../../../format/words-of.ts';
 import type { KeyDetail } from '../key-model.ts';
 
 type CreateBody = components['schemas']['CreateConsumerKeyRequest'];
@@ -83,10 +84,10 @@ export function fieldsOf(draft: KeyDraft): KeyFields {
     rateLimitId: draft.rateLimitId || null,
     expiresAt: draft.expiresAt === '' ? null : instantOf(draft.expiresAt),
     externalId: draft.externalId.trim() || null,
-    tags: words(draft.tags, /[\s,]+/),
+    tags: wordsOf(draft.tags),
     metadata: metadataOf(draft.metadata),
-    allowedIps: orNull(words(draft.allowedIps, /[\s,]+/)),
-    allowedOrigins: orNull(words(draft.allowedOrigins, /[\s,]+/)),
+    allowedIps: orNull(wordsOf(draft.allowedIps)),
+    allowedOrigins: orNull(wordsOf(draft.allowedOrigins)),
     selfService: draft.mayRotate ? ['rotate'] : [],
   };
 }
@@ -96,11 +97,7 @@ export function messageFor(
   error: unknown,
   field: keyof KeyFields | 'secret' | 'overrides',
 ): string | undefined {
-  if (!(error instanceof ManagementFault)) return undefined;
-  const fault = error.fields.find(
-    (each) =>
-      each.field === field || each.field.startsWith(`${field}[`) || each.field.startsWith(`${field}.`),
-  );
+  const fault = faultIn(error, field);
   return fault && `${fault.field} ${fault.message}`;
 }
 
@@ -133,10 +130,6 @@ function isKept(number: string): boolean {
   const digits = number.replace(/e.*/i, '').replaceAll(/[-.]/g, '').replace(/^0+/, '');
   if (digits.length > 15) return String(value) === number;
   return Number.isFinite(value) && (value !== 0 || digits === '');
-}
-
-function words(text: string, separator: RegExp): string[] {
-  return text.split(separator).filter((word) => word !== '');
 }
 
 function orNull(list: string[]): string[] | null {

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../../format/words-of.ts';
 import type { AdditionalLimit, Cost, Plan, PlanTerms, RequestPattern } from '../plan-types.ts';
 
 /** The form of a plan. Numbers are texts until they are sent, so that the form keeps everything that was typed. */
@@ -106,10 +107,7 @@ export function readDraft(draft: PlanDraft): { readonly terms: PlanTerms; readon
     return trimmed;
   };
   const pattern = ({ methods, path }: PatternDraft, field: string): RequestPattern => {
-    const names = methods
-      .toUpperCase()
-      .split(/[\s,]+/)
-      .filter(Boolean);
+    const names = wordsOf(methods.toUpperCase());
     return {
       ...(names.length > 0 && { methods: names }),
       path: present(path, `${field}.path`, 'Enter a path.'),
