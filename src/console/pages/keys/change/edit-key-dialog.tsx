@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi } from '../../../api/api-context.tsx';
 import { changedFields } from '../../../api/changed-fields.ts';
+import { readTagged } from '../../../api/live.ts';
 import { ChangeForm } from '../../../components/forms/change-form.tsx';
 import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
@@ -91,9 +91,8 @@ function useTheirVersion(consumerApiKeyId: string) {
     const call = client.GET('/consumer-api-key/{consumerApiKeyId}', {
       params: { path: { consumerApiKeyId }, query: { reveal: 'false' } },
     });
-    const key = await bodyOf(call).catch(() => undefined);
-    const tag = (await call.catch(() => undefined))?.response.headers.get('etag') ?? undefined;
-    if (key !== undefined && tag !== undefined) setTheirs({ draft: draftOf(key), etag: tag });
+    const read = await readTagged(call).catch(() => undefined);
+    if (read?.etag !== undefined) setTheirs({ draft: draftOf(read.body), etag: read.etag });
   };
   return { theirs, readTheirs, forgetTheirs: () => setTheirs(undefined) };
 }

@@ -1,9 +1,9 @@
 import { type FormEvent, useState } from 'react';
-import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi } from '../../../api/api-context.tsx';
 import { useChange } from '../../../api/change.ts';
 import { changedFields } from '../../../api/changed-fields.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
+import { readTagged } from '../../../api/live.ts';
 import { Button } from '../../../components/forms/button.tsx';
 import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { DialogActions } from '../../../components/layout/dialog.tsx';
@@ -141,10 +141,10 @@ function useTheirVersion(rateLimitId: string) {
   const { client } = useApi();
   const [theirs, setTheirs] = useState<Version>();
   const readTheirs = async () => {
-    const call = client.GET('/rate-limit/{rateLimitId}', { params: { path: { rateLimitId } } });
     try {
-      const current = await bodyOf(call);
-      setTheirs({ plan: current, etag: (await call).response.headers.get('etag') ?? undefined });
+      const call = client.GET('/rate-limit/{rateLimitId}', { params: { path: { rateLimitId } } });
+      const { body, etag } = await readTagged(call);
+      setTheirs({ plan: body, etag });
     } catch (error) {
       toast.failed('The present version could not be read', faultSentence(error));
     }
