@@ -1,3 +1,4 @@
+import { newIdempotencyKey } from './idempotency-key.ts';
 import { timedFetch } from './timed-fetch.ts';
 
 export interface RetryOptions {
@@ -81,12 +82,6 @@ function resultOf(outcome: Outcome, lost: Outcome | undefined, reason: string | 
   const result = isFinal ? outcome : (lost ?? outcome);
   if (result instanceof Response) return result;
   throw result.error;
-}
-
-/** 16 random bytes in hexadecimal digits. */
-function newIdempotencyKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** Waits, and rejects at once if the request is aborted. */

@@ -1,5 +1,6 @@
 import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef } from 'react';
+import { newIdempotencyKey } from '../../client/idempotency-key.ts';
 import type { ManagementClient } from '../../client/management-client.ts';
 import { ManagementFault } from '../../client/management-fault.ts';
 import { toast } from '../components/states/toast.tsx';
@@ -87,7 +88,7 @@ function useIdempotencyKey() {
     of: (body: unknown): string => {
       const text = JSON.stringify(body);
       if (sent.current.key === '' || sent.current.body !== text)
-        sent.current = { body: text, key: randomKey() };
+        sent.current = { body: text, key: newIdempotencyKey() };
       return sent.current.key;
     },
     forget: () => {
@@ -106,11 +107,4 @@ function isKeptRejection(error: unknown): boolean {
   if (error.code === '' || error.code === 'idempotency_in_progress') return false;
   const kind = faultKind(error);
   return kind === 'rejected' || kind === 'not-found';
-}
-
-/** Browsers have `crypto.randomUUID` only in secure contexts: not for plain HTTP from another host. */
-function randomKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))]
-    .map((byte) => byte.toString(16).padStart(2, '0'))
-    .join('');
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { newIdempotencyKey } from '../../client/idempotency-key.ts';
 import { SUGGESTED_GRACE_SECONDS } from '../../client/suggested-grace.ts';
 import { CopyButton } from '../shared/copy-button.tsx';
 import { instantInWords } from '../shared/instant-in-words.ts';
@@ -79,10 +80,10 @@ function RotateForm({ service, isUnsettled, onUnsettled, onMade }: RotateFormPro
   const [fault, setFault] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   // The same for each try with this grace: if only the response was lost, the next one brings the same secret. Without a grace it gets 401.
-  const attempt = useRef({ grace, id: randomId() });
+  const attempt = useRef({ grace, id: newIdempotencyKey() });
   const rotate = async () => {
     if (isBusy) return;
-    if (attempt.current.grace !== grace) attempt.current = { grace, id: randomId() };
+    if (attempt.current.grace !== grace) attempt.current = { grace, id: newIdempotencyKey() };
     setBusy(true);
     onUnsettled(true);
     setFault(undefined);
@@ -123,11 +124,4 @@ function RotateForm({ service, isUnsettled, onUnsettled, onMade }: RotateFormPro
       </button>
     </>
   );
-}
-
-/** `crypto.randomUUID` is only there with HTTPS. */
-function randomId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, '0'),
-  ).join('');
 }
