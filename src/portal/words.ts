@@ -2,12 +2,7 @@
 // In: the address of the page, what the gateway has written into it, and responses of the gateway to it.
 // Out: what a consumer sees and does; all sentences are in this file, but those of limits, which are the console's.
 
-import { formatNumber } from '../console/format/numbers.ts';
-
-/** "1 request", "12 requests" */
-function counted(count: number, singular: string): string {
-  return `${formatNumber(count)} ${singular}${count === 1 ? '' : 's'}`;
-}
+import { counted, formatNumber } from '../console/format/numbers.ts';
 
 /** Every sentence of the pages for consumers: the one file to translate. */
 export const WORDS = {

@@ -47,9 +47,3 @@ export function outcomesOf(rows: readonly UsageRow[]): Omit<Bucket, 'start'> {
     failed: sum(({ failed, rateLimited }) => failed - rateLimited),
   };
 }
-
-/** The browser's time zone by its name; UTC where it is not known. */
-export function timeZone(): string {
-  const { timeZone: name } = Intl.DateTimeFormat().resolvedOptions();
-  return name === undefined || name === 'Etc/Unknown' ? 'UTC' : name;
-}

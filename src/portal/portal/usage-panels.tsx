@@ -1,10 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
+import { instantText } from '../../console/api/instant-text.ts';
 import { saveFile } from '../../console/api/save-file.ts';
+import { timeZone } from '../../console/format/exact-time.ts';
 import { formatNumber } from '../../console/format/numbers.ts';
 import { WORDS } from '../words.ts';
 import { bucketText, OutcomeChart } from './outcome-chart.tsx';
 import type { SelfService, UsageRow } from './own-key.ts';
-import { type Bucket, bucketStarts, bucketsOf, outcomesOf, type Range, timeZone } from './usage-buckets.ts';
+import { type Bucket, bucketStarts, bucketsOf, outcomesOf, type Range } from './usage-buckets.ts';
 
 const { usage: words } = WORDS.portal;
 
@@ -101,20 +103,15 @@ async function readUsage(service: SelfService, range: Range, now: number): Promi
 function seriesQuery(range: Range, now: number): Readonly<Record<string, string>> {
   const [first = now] = bucketStarts(range, now);
   return {
-    from: instant(first),
+    from: instantText(first),
     interval: range.interval,
-    ...(range.interval === 'day' && { timeZone: timeZone() }),
+    ...(range.interval === 'day' && { timeZone }),
   };
 }
 
 /** Whole days of UTC: the gateway counts endpoints by these. For the last 24 hours these are yesterday and today. */
 function utcDays(days: number, now: number): { readonly from: string } {
-  return { from: instant(now - Math.max(1, days - 1) * 86_400_000).slice(0, 10) };
-}
-
-/** An instant without fractions of a second. */
-function instant(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+  return { from: instantText(now - Math.max(1, days - 1) * 86_400_000).slice(0, 10) };
 }
 
 function RangeChoice({
