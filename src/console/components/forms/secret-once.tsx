@@ -7,30 +7,36 @@ import { CopyButton } from './copy-button.tsx';
 import styles from './secret-once.module.css';
 
 interface SecretOnceProps {
+  /** The secret, or a link that shows it. */
   readonly secret: string;
-  /** What to do with the secret now, in a sentence. */
+  readonly what?: 'secret' | 'link';
+  /** What to do with it now. */
   readonly notice: string;
   /** The file for the download; its text contains the secret. */
-  readonly file: { readonly name: string; readonly text: string };
+  readonly file?: { readonly name: string; readonly text: string };
+  readonly done?: string;
   readonly onDone: () => void;
 }
 
 /** Shows a new secret, to be copied or downloaded. The secret is in no cache: closing removes it from the page. */
-export function SecretOnce({ secret, notice, file, onDone }: SecretOnceProps) {
+export function SecretOnce(props: SecretOnceProps) {
+  const { secret, what = 'secret', notice, file, done = 'I have kept it', onDone } = props;
   return (
     <>
       <Notice tone="limited">{notice}</Notice>
       <div className={styles.secret}>
         <code>{secret}</code>
-        <CopyButton text={secret} what="secret" labelled />
+        <CopyButton text={secret} what={what} labelled />
       </div>
       <DialogActions>
-        <Button onClick={() => saveFile(new Blob([file.text], { type: 'text/plain' }), file.name)}>
-          <Download aria-hidden="true" />
-          Download
-        </Button>
+        {file !== undefined && (
+          <Button onClick={() => saveFile(new Blob([file.text], { type: 'text/plain' }), file.name)}>
+            <Download aria-hidden="true" />
+            Download
+          </Button>
+        )}
         <Button look="primary" onClick={onDone}>
-          I have kept it
+          {done}
         </Button>
       </DialogActions>
     </>
