@@ -12,29 +12,20 @@ export function PlanTermsPanels({ plan }: { readonly plan: Plan }) {
   return (
     <>
       <Panel title="Limits" about="A request needs room in all that apply to it." flush>
-        <WideTable label="Limits, scrollable">
-          <table className={styles.facts} aria-label="Limits">
-            <thead>
-              <tr>
-                <th scope="col">Limit</th>
-                <th scope="col">Allows</th>
-                <th scope="col" className={styles.wideOnly}>
-                  Counted for
-                </th>
-                <th scope="col" className={styles.wideOnly}>
-                  Requests
-                </th>
-                <th scope="col">Mode</th>
-              </tr>
-            </thead>
-            <tbody>
-              {[{ limitId: 'main', limit: plan.limit, period: plan.period }, ...additionalLimits].map(
-                (limit) => (
-                  <LimitRow key={limit.limitId} limit={limit} />
-                ),
-              )}
-            </tbody>
-          </table>
+        <WideTable
+          label="Limits, scrollable"
+          name="Limits"
+          heads={[
+            ['Limit'],
+            ['Allows'],
+            ['Counted for', styles.wideOnly],
+            ['Requests', styles.wideOnly],
+            ['Mode'],
+          ]}
+        >
+          {[{ limitId: 'main', limit: plan.limit, period: plan.period }, ...additionalLimits].map((limit) => (
+            <LimitRow key={limit.limitId} limit={limit} />
+          ))}
         </WideTable>
       </Panel>
       {costs.length > 0 && <CostsPanel costs={costs} />}
@@ -45,26 +36,16 @@ export function PlanTermsPanels({ plan }: { readonly plan: Plan }) {
 function CostsPanel({ costs }: { readonly costs: NonNullable<Plan['costs']> }) {
   return (
     <Panel title="Costs" about="The first that matches a request counts; any other request costs 1." flush>
-      <WideTable label="Costs, scrollable">
-        <table className={styles.facts} aria-label="Costs">
-          <thead>
-            <tr>
-              <th scope="col">Requests</th>
-              <th scope="col">Cost</th>
-            </tr>
-          </thead>
-          <tbody>
-            {costs.map((cost, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a cost is known by its place alone
-              <tr key={index}>
-                <td>
-                  <code>{patternWords(cost)}</code>
-                </td>
-                <td>{costWords(cost)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+      <WideTable label="Costs, scrollable" name="Costs" heads={[['Requests'], ['Cost']]}>
+        {costs.map((cost, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a cost is known by its place alone
+          <tr key={index}>
+            <td>
+              <code>{patternWords(cost)}</code>
+            </td>
+            <td>{costWords(cost)}</td>
+          </tr>
+        ))}
       </WideTable>
     </Panel>
   );

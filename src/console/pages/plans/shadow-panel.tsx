@@ -7,17 +7,14 @@ import { readUsageSeries, type UsageSeries } from '../../api/read-usage-series.t
 import { Chart } from '../../components/charts/chart.tsx';
 import { Panel } from '../../components/layout/panel.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
-import { KeyName } from '../../components/text/key-name.tsx';
-import { NumberText } from '../../components/text/number-text.tsx';
 import { now } from '../../format/now.ts';
 import { counted, formatNumber, formatShare } from '../../format/numbers.ts';
 import { bucketsOf } from '../usage/buckets.ts';
 import { ChartSkeleton } from '../usage/chart-skeleton.tsx';
+import { KeyFigures } from './key-figures.tsx';
 import { rateWords } from './limit-words.ts';
 import type { Plan } from './plan-types.ts';
-import styles from './plans.module.css';
 import { usePlanDay } from './use-plan-day.ts';
-import { WideTable } from './wide-table.tsx';
 
 const DAY_MS = 86_400_000;
 const MOST_KEYS = 10;
@@ -92,36 +89,15 @@ function ShadowKeys({ rateLimitId }: { readonly rateLimitId: string }) {
   const hit = useHitKeys(rateLimitId);
   if (hit.length === 0) return null;
   return (
-    <WideTable label="Keys, scrollable">
-      <table className={styles.facts} aria-label="Keys that shadow limits would have rejected">
-        <thead>
-          <tr>
-            <th scope="col">Key</th>
-            <th scope="col" className={styles.end}>
-              Would have been rejected
-            </th>
-            <th scope="col" className={styles.end}>
-              Requests
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {hit.map(({ consumerApiKeyId = '', consumerApiKeyName, shadowLimited, requests }) => (
-            <tr key={consumerApiKeyId}>
-              <td>
-                <KeyName id={consumerApiKeyId} name={consumerApiKeyName} />
-              </td>
-              <td className={styles.end}>
-                <NumberText value={shadowLimited} />
-              </td>
-              <td className={styles.end}>
-                <NumberText value={requests} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </WideTable>
+    <KeyFigures
+      name="Keys that shadow limits would have rejected"
+      heads={['Would have been rejected', 'Requests']}
+      keys={hit.map(({ consumerApiKeyId: id = '', consumerApiKeyName: name, shadowLimited, requests }) => ({
+        id,
+        name,
+        figures: [shadowLimited, requests],
+      }))}
+    />
   );
 }
 

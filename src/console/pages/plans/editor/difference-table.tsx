@@ -13,37 +13,14 @@ interface DifferenceTableProps {
 export function DifferenceTable({ differences, from, to }: DifferenceTableProps) {
   if (differences.length === 0) return <p className={styles.none}>Nothing.</p>;
   return (
-    <WideTable label="Difference, scrollable">
-      <table className={styles.facts}>
-        <thead>
-          <tr>
-            <th scope="col">What</th>
-            <th scope="col">{from}</th>
-            <th scope="col">{to}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {differences.map((difference) => (
-            <tr key={difference.what}>
-              <th scope="row">{difference.what}</th>
-              <td>
-                {difference.from === undefined ? (
-                  'not there'
-                ) : (
-                  <del className={styles.removed}>{difference.from}</del>
-                )}
-              </td>
-              <td>
-                {difference.to === undefined ? (
-                  'removed'
-                ) : (
-                  <ins className={styles.added}>{difference.to}</ins>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <WideTable label="Difference, scrollable" heads={[['What'], [from], [to]]}>
+      {differences.map(({ what, from: before, to: after }) => (
+        <tr key={what}>
+          <th scope="row">{what}</th>
+          <td>{before === undefined ? 'not there' : <del className={styles.removed}>{before}</del>}</td>
+          <td>{after === undefined ? 'removed' : <ins className={styles.added}>{after}</ins>}</td>
+        </tr>
+      ))}
     </WideTable>
   );
 }

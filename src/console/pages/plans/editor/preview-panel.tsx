@@ -5,13 +5,11 @@ import { useApi, useScopes } from '../../../api/api-context.tsx';
 import { changedFields } from '../../../api/changed-fields.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
 import { Notice } from '../../../components/states/notice.tsx';
-import { KeyName } from '../../../components/text/key-name.tsx';
-import { NumberText } from '../../../components/text/number-text.tsx';
 import { counted, formatNumber } from '../../../format/numbers.ts';
+import { KeyFigures } from '../key-figures.tsx';
 import { rateWords } from '../limit-words.ts';
 import type { PlanTerms } from '../plan-types.ts';
 import styles from '../plans.module.css';
-import { WideTable } from '../wide-table.tsx';
 
 type Preview =
   paths['/rate-limit/{rateLimitId}/preview']['post']['responses'][200]['content']['application/json'];
@@ -60,7 +58,17 @@ function PreviewFigures({ preview }: { readonly preview: Preview }) {
         {preview.costsIgnored && ' Costs are left out: each request counts as 1.'}
       </p>
       <Caveats limits={preview.limits} />
-      {preview.worst.length > 0 && <WorstKeys worst={preview.worst} />}
+      {preview.worst.length > 0 && (
+        <KeyFigures
+          name="Keys that would have been limited most"
+          heads={['Requests', 'Limited', 'Would have been limited']}
+          keys={preview.worst.slice(0, MOST_KEYS).map((key) => ({
+            id: key.consumerApiKeyId,
+            name: key.name,
+            figures: [key.requests, key.wasLimited, key.wouldBeLimited],
+          }))}
+        />
+      )}
     </>
   );
 }
@@ -80,47 +88,6 @@ function Caveats({ limits }: Pick<Preview, 'limits'>) {
       {unknown !== '' && `Left out, because usage does not say which requests count: ${unknown}. `}
       To know, add such a limit in shadow mode first: it counts what it would reject, and rejects nothing.
     </p>
-  );
-}
-
-function WorstKeys({ worst }: Pick<Preview, 'worst'>) {
-  return (
-    <WideTable label="Keys, scrollable">
-      <table className={styles.facts} aria-label="Keys that would have been limited most">
-        <thead>
-          <tr>
-            <th scope="col">Key</th>
-            <th scope="col" className={styles.end}>
-              Requests
-            </th>
-            <th scope="col" className={styles.end}>
-              Limited
-            </th>
-            <th scope="col" className={styles.end}>
-              Would have been limited
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {worst.slice(0, MOST_KEYS).map((key) => (
-            <tr key={key.consumerApiKeyId}>
-              <td>
-                <KeyName id={key.consumerApiKeyId} name={key.name} />
-              </td>
-              <td className={styles.end}>
-                <NumberText value={key.requests} />
-              </td>
-              <td className={styles.end}>
-                <NumberText value={key.wasLimited} />
-              </td>
-              <td className={styles.end}>
-                <NumberText value={key.wouldBeLimited} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </WideTable>
   );
 }
 
