@@ -15,7 +15,7 @@ export function ShortcutHelp({ hasSingleKeys, onSingleKeys, onClose }: ShortcutH
   const { can } = useScopes();
   const pages = NAVIGATION.filter(({ scope }) => scope === undefined || can(scope));
   return (
-    <Dialog open onClose={onClose} title="Keyboard shortcuts">
+    <Dialog onClose={onClose} title="Keyboard shortcuts">
       <Facts
         facts={[
           ['Find a key, a plan or a page', <Keys key="find" keys={['Ctrl', 'K']} />],

@@ -13,7 +13,7 @@ export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
   const { type, name, email, adminTokenId, sessionId, scopes, onlyTags, expiresAt } = useApi().whoami;
   const id = adminTokenId ?? sessionId;
   return (
-    <Dialog open onClose={onClose} title={type === 'root' ? 'Root token' : name}>
+    <Dialog onClose={onClose} title={type === 'root' ? 'Root token' : name}>
       {type === 'root' && <Notice tone="limited">{ROOT_WARNING}</Notice>}
       <Facts
         facts={[

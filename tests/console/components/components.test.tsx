@@ -22,14 +22,11 @@ function Opener() {
   return (
     <SignedIn url="http://127.0.0.1:1" scopes={[]}>
       <Button onClick={() => setOpen(true)}>Rotate</Button>
-      <Dialog
-        open={open}
-        onClose={() => setOpen(false)}
-        title="Rotate this key"
-        description="It gets a new secret."
-      >
-        <Button>Go on</Button>
-      </Dialog>
+      {open && (
+        <Dialog onClose={() => setOpen(false)} title="Rotate this key" description="It gets a new secret.">
+          <Button>Go on</Button>
+        </Dialog>
+      )}
     </SignedIn>
   );
 }
@@ -51,7 +48,7 @@ describe('components of the console', () => {
     let closed = 0;
     render(
       <SignedIn url="http://127.0.0.1:1" scopes={[]}>
-        <Dialog open onClose={() => closed++} title="The secret" dismissible={false}>
+        <Dialog onClose={() => closed++} title="The secret" dismissible={false}>
           <Button>I have copied it</Button>
         </Dialog>
       </SignedIn>,

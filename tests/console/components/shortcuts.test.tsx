@@ -75,7 +75,7 @@ function SecretMaker() {
         Make a secret
       </button>
       {isShown && (
-        <Dialog open title="The secret" dismissible={false} onClose={() => setShown(false)}>
+        <Dialog title="The secret" dismissible={false} onClose={() => setShown(false)}>
           tga_shown_once
         </Dialog>
       )}

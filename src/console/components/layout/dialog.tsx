@@ -7,7 +7,6 @@ import { classes } from './classes.ts';
 import styles from './dialog.module.css';
 
 interface DialogProps {
-  readonly open: boolean;
   readonly onClose: () => void;
   readonly title: string;
   /** What the dialog is about, or what will happen. It is read out when the dialog opens. */
@@ -18,14 +17,14 @@ interface DialogProps {
   readonly children: ReactNode;
 }
 
-/** A modal dialog. It traps the focus, and returns it when it closes. */
+/** A modal dialog, open while it is rendered. It traps the focus, and returns it when it closes. */
 export function Dialog(props: DialogProps) {
-  const { open, onClose, title, description, wide = false, dismissible = true, children } = props;
+  const { onClose, title, description, wide = false, dismissible = true, children } = props;
   useFocusGivenBack();
-  useKeptSession(open && !dismissible);
+  useKeptSession(!dismissible);
   return (
     <BaseDialog.Root
-      open={open}
+      open
       disablePointerDismissal={!dismissible}
       onOpenChange={(next, { reason }) => {
         if (!next && (dismissible || reason !== 'escape-key')) onClose();
@@ -56,7 +55,7 @@ export function Dialog(props: DialogProps) {
   );
 }
 
-/** Returns the focus also if the open dialog is unmounted: to the button that opened it, or to the button of the menu that did. */
+/** Returns the focus when the dialog is unmounted: to the button that opened it, or to the button of the menu that did. */
 function useFocusGivenBack(): void {
   const [opener] = useState(() => {
     const { activeElement } = document;

@@ -18,7 +18,6 @@ export function AuditEntryDialog({ entry, onClose }: AuditEntryDialogProps) {
   const fields = Object.entries(changes).filter(([, { from, to }]) => valueWords(from) !== valueWords(to));
   return (
     <Dialog
-      open
       wide
       onClose={onClose}
       title={`${actor.type === 'root' ? 'Root token' : (actor.name ?? actor.type)} ${actionWords(action)}`}

@@ -52,7 +52,7 @@ const PROBLEMS: Readonly<Record<NonNullable<Verdict['problem']>, string>> = {
 function VerdictDialog({ verdict, onClose }: { readonly verdict: Verdict; readonly onClose: () => void }) {
   const { valid, entries, problem = 'changed', firstBroken, count, lastHash } = verdict;
   return (
-    <Dialog open onClose={onClose} title={valid ? 'The log is intact' : 'The log was changed'}>
+    <Dialog onClose={onClose} title={valid ? 'The log is intact' : 'The log was changed'}>
       {valid ? (
         <>
           <p>

@@ -31,7 +31,7 @@ export function DeletePlan({ plan, etag, onClose }: DeletePlanProps) {
     { scope: 'plans:read' },
   );
   return (
-    <Dialog open onClose={onClose} title={`Delete the plan ${plan.rateLimitId}?`}>
+    <Dialog onClose={onClose} title={`Delete the plan ${plan.rateLimitId}?`}>
       <LiveState live={plans} what="the plans" skeleton={<Skeleton />}>
         {({ rateLimits }) => <DeleteForm plan={plan} etag={etag} plans={rateLimits} onClose={onClose} />}
       </LiveState>

@@ -22,12 +22,12 @@ export function CreateToken({ onClose }: { readonly onClose: () => void }) {
   };
   if (made !== undefined)
     return (
-      <Dialog open title={`The token “${made.name}” is made`} dismissible={false} onClose={onClose}>
+      <Dialog title={`The token “${made.name}” is made`} dismissible={false} onClose={onClose}>
         <TokenSecret adminTokenId={made.adminTokenId} secret={made.secret} onDone={onClose} />
       </Dialog>
     );
   return (
-    <Dialog open wide title="Create an admin token" dismissible={!create.isPending} onClose={onClose}>
+    <Dialog wide title="Create an admin token" dismissible={!create.isPending} onClose={onClose}>
       <ChangeForm
         change={create}
         submit="Create token"

@@ -27,7 +27,7 @@ export function EditToken({ token, onClose }: EditTokenProps) {
     { scope: 'tokens:write', pollMs: false },
   );
   return (
-    <Dialog open wide title={`Edit the token “${token.name}”`} onClose={onClose}>
+    <Dialog wide title={`Edit the token “${token.name}”`} onClose={onClose}>
       <LiveState live={current} what="the token" skeleton={<Skeleton />}>
         {(read) => <EditForm token={read} etag={current.etag} onClose={onClose} />}
       </LiveState>

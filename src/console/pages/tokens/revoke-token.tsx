@@ -28,7 +28,7 @@ export function RevokeToken({ token, onClose }: RevokeTokenProps) {
     onClose();
   };
   return (
-    <Dialog open title={`Revoke the token “${name}”?`} onClose={onClose}>
+    <Dialog title={`Revoke the token “${name}”?`} onClose={onClose}>
       <ChangeForm
         change={revoke}
         submit="Revoke token"

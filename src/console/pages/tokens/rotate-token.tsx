@@ -45,13 +45,12 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
   };
   if (secret !== undefined)
     return (
-      <Dialog open title={`The new secret of “${token.name}”`} dismissible={false} onClose={onClose}>
+      <Dialog title={`The new secret of “${token.name}”`} dismissible={false} onClose={onClose}>
         <TokenSecret adminTokenId={token.adminTokenId} secret={secret} onDone={onClose} />
       </Dialog>
     );
   return (
     <Dialog
-      open
       title={`Rotate the token “${token.name}”?`}
       description="It gets a new secret, and keeps its name, scopes and history."
       dismissible={!rotate.isPending}

@@ -128,7 +128,7 @@ function EndSession({ session: { sessionId, name }, onClose }: EndSessionProps) 
     onClose();
   };
   return (
-    <Dialog open title={`Sign ${name} out?`} onClose={onClose}>
+    <Dialog title={`Sign ${name} out?`} onClose={onClose}>
       <ChangeForm
         change={end}
         submit="Sign out"

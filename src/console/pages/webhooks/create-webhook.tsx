@@ -19,17 +19,12 @@ export function CreateWebhook({ onClose }: { readonly onClose: () => void }) {
   };
   if (made !== undefined)
     return (
-      <Dialog
-        open
-        title={`The webhook “${webhookName(made)}” is created`}
-        dismissible={false}
-        onClose={onClose}
-      >
+      <Dialog title={`The webhook “${webhookName(made)}” is created`} dismissible={false} onClose={onClose}>
         <WebhookSecret webhookId={made.webhookId} secret={made.secret} onDone={onClose} />
       </Dialog>
     );
   return (
-    <Dialog open wide title="Create a webhook" dismissible={!create.isPending} onClose={onClose}>
+    <Dialog wide title="Create a webhook" dismissible={!create.isPending} onClose={onClose}>
       <ChangeForm
         change={create}
         submit="Create webhook"

@@ -31,7 +31,6 @@ export function DeleteWebhook({ webhook, onClose }: DeleteWebhookProps) {
   };
   return (
     <Dialog
-      open
       title={`Delete the webhook “${name}”?`}
       description="Nothing more is sent, and its deliveries are deleted with it, those that wait as well. There is no way back."
       onClose={onClose}

@@ -25,7 +25,7 @@ interface DeliveryDialogProps {
 export function DeliveryDialog({ webhook, delivery, isListed, onClose }: DeliveryDialogProps) {
   const { deliveryId, eventType, attempts, body } = delivery;
   return (
-    <Dialog open wide title={eventType} onClose={onClose}>
+    <Dialog wide title={eventType} onClose={onClose}>
       {!isListed && (
         <p className={styles.hint}>The list no longer has this delivery: this is how it was last.</p>
       )}

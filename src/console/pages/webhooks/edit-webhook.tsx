@@ -30,7 +30,7 @@ export function EditWebhook(props: EditWebhookProps) {
     onClose();
   };
   return (
-    <Dialog open wide title={`Edit the webhook “${webhookName(webhook)}”`} onClose={onClose}>
+    <Dialog wide title={`Edit the webhook “${webhookName(webhook)}”`} onClose={onClose}>
       <ChangeForm
         change={save}
         record="webhook"

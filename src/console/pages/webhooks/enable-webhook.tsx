@@ -25,7 +25,6 @@ export function EnableWebhook({ webhook, onClose }: EnableWebhookProps) {
   const verb = disables ? 'Disable' : 'Enable';
   return (
     <Dialog
-      open
       title={`${verb} “${webhookName(webhook)}”?`}
       description={
         disables

@@ -53,13 +53,12 @@ export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
   const name = webhookName(webhook);
   if (secret !== undefined)
     return (
-      <Dialog open title={`The new secret of “${name}”`} dismissible={false} onClose={onClose}>
+      <Dialog title={`The new secret of “${name}”`} dismissible={false} onClose={onClose}>
         <WebhookSecret webhookId={webhookId} secret={secret} onDone={onClose} />
       </Dialog>
     );
   return (
     <Dialog
-      open
       title={`Rotate the secret of “${name}”?`}
       description="Its requests are signed with a new secret. Deliveries go on."
       dismissible={!rotate.isPending}

@@ -38,7 +38,7 @@ export function BulkDialog({ chosen, onDelete, onClose }: BulkDialogProps) {
   }, [checked]);
   if (jobId !== undefined)
     return (
-      <Dialog open title="Changing keys" onClose={onClose}>
+      <Dialog title="Changing keys" onClose={onClose}>
         <BulkProgress jobId={jobId} onClose={onClose} />
       </Dialog>
     );
@@ -49,7 +49,7 @@ export function BulkDialog({ chosen, onDelete, onClose }: BulkDialogProps) {
   };
   const isDanger = bulk.draft.action === 'delete' || bulk.draft.action === 'disable';
   return (
-    <Dialog open title="Change many keys" onClose={onClose}>
+    <Dialog title="Change many keys" onClose={onClose}>
       <Form onSubmit={bulk.check}>
         {bulk.error !== undefined && <Notice tone="failed">{sentenceOf(bulk.error)}</Notice>}
         <BulkFields draft={bulk.draft} onChange={bulk.setDraft} />

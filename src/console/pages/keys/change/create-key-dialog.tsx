@@ -27,7 +27,7 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
   };
   if (made !== undefined)
     return (
-      <Dialog open title={`The key “${made.name}” is made`} dismissible={false} onClose={onClose}>
+      <Dialog title={`The key “${made.name}” is made`} dismissible={false} onClose={onClose}>
         <NewSecret
           keyId={made.id}
           made={made}
@@ -36,7 +36,7 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
       </Dialog>
     );
   return (
-    <Dialog open title="Create a key" dismissible={!create.isPending} onClose={onClose}>
+    <Dialog title="Create a key" dismissible={!create.isPending} onClose={onClose}>
       <ChangeForm
         change={create}
         submit="Create key"

@@ -33,7 +33,7 @@ export function DeleteKeyDialog({ apiKey, onClose }: DeleteKeyDialogProps) {
     navigate('/keys');
   };
   return (
-    <Dialog open title={`Delete “${name}”?`} description={<Consequences apiKey={apiKey} />} onClose={onClose}>
+    <Dialog title={`Delete “${name}”?`} description={<Consequences apiKey={apiKey} />} onClose={onClose}>
       <ChangeForm change={remove} submit="Delete key" isDanger onSubmit={submit} onCancel={onClose}>
         <TextField
           label={

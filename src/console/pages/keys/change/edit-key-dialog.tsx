@@ -49,7 +49,6 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
   if (isConflict && theirs !== undefined)
     return (
       <Dialog
-        open
         wide
         onClose={onClose}
         title="This key has changed since you opened it"
@@ -66,7 +65,7 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
       </Dialog>
     );
   return (
-    <Dialog open title="Edit the key" onClose={onClose}>
+    <Dialog title="Edit the key" onClose={onClose}>
       <ChangeForm
         change={update}
         submit="Save"

@@ -25,7 +25,6 @@ export function EnableKeyDialog({ apiKey, onClose }: EnableKeyDialogProps) {
   };
   return (
     <Dialog
-      open
       title={disables ? `Disable “${apiKey.name}”?` : `Enable “${apiKey.name}”?`}
       description={
         disables ? (

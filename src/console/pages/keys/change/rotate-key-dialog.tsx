@@ -39,7 +39,7 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
   const rotate = useRotation(consumerApiKeyId);
   if (rotated !== undefined)
     return (
-      <Dialog open title={`“${name}” has a new secret`} dismissible={false} onClose={onClose}>
+      <Dialog title={`“${name}” has a new secret`} dismissible={false} onClose={onClose}>
         <NewSecret keyId={consumerApiKeyId} made={rotated} onDone={onClose} />
       </Dialog>
     );
@@ -48,7 +48,6 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
   };
   return (
     <Dialog
-      open
       title={`Rotate “${name}”`}
       description={
         <>

@@ -104,7 +104,6 @@ function EndRotationDialog({ keyId, keep, rotation, onClose }: EndRotationDialog
   };
   return (
     <Dialog
-      open
       title={keep === 'new' ? 'End the previous secret now?' : 'Undo the rotation?'}
       description={
         keep === 'new' ? (

@@ -36,7 +36,6 @@ export function GrantDialog({ keyId, counter, customerId: shown, onClose }: Limi
   };
   return (
     <Dialog
-      open
       title={`Give ${limitId} more room`}
       description={
         open === true && per === 'key' ? (

@@ -34,7 +34,6 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
   const { [limitId]: _, ...others } = opened;
   return (
     <Dialog
-      open
       title={`Override ${limitId} for this key`}
       description={`The plan says ${formatNumber(baseLimit)} per ${period}. What is used stays, and the window goes on.`}
       onClose={onClose}

@@ -38,7 +38,6 @@ export function ResetDialog({ keyId, counter, customerId: shown, onClose }: Rese
   };
   return (
     <Dialog
-      open
       title={`Reset ${limitId}?`}
       description={
         per === 'key' && used !== null

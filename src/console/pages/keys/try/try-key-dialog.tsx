@@ -41,7 +41,6 @@ function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
   };
   return (
     <Dialog
-      open
       title="Try a key"
       description="The gateway decides as if the request came now, and counts nothing."
       onClose={onClose}

@@ -28,7 +28,6 @@ export function Review({ rateLimitId, from, to, isPending, fault, onSave, onClos
   const differences = planDifferences(from, to);
   return (
     <Dialog
-      open
       wide
       onClose={onClose}
       title="Review the changes"
@@ -70,7 +69,6 @@ export function Conflict(props: ConflictProps) {
   const { base, yours, theirs, isPending, onRead, onTakeTheirs, onSaveYours, onClose } = props;
   return (
     <Dialog
-      open
       wide
       onClose={onClose}
       title="This plan has changed since you opened it"
