@@ -1,11 +1,11 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { expect, it } from '@jest/globals';
-import { render, screen, waitFor } from '@testing-library/react';
+import { screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { BulkBar } from '../../../src/console/pages/keys/bulk/bulk-bar.tsx';
 import { useKeySelection } from '../../../src/console/pages/keys/bulk/key-selection.tsx';
 import type { ListedKey } from '../../../src/console/pages/keys/key-model.ts';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const gateway = withScriptedGateway();
 const user = userEvent.setup();
@@ -38,11 +38,7 @@ it.each([
       return { status: 200, body: { dryRun: true, total: 2, notFound: 0 } };
     return { status: 201, body: { jobId: 'job_1' } };
   });
-  render(
-    <SignedIn url={gateway.url} scopes={['keys:read', 'keys:write', 'keys:delete']}>
-      <List />
-    </SignedIn>,
-  );
+  gateway.render(['keys:read', 'keys:write', 'keys:delete'], <List />);
   await user.click(screen.getByLabelText('Select a'));
   await user.click(screen.getByLabelText('Select b'));
   await user.click(screen.getByRole('button', { name: 'Change selected…' }));

@@ -1,19 +1,18 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { beforeEach, expect, it } from '@jest/globals';
-import { render, screen, waitFor } from '@testing-library/react';
+import { screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { BulkDialog } from '../../../src/console/pages/keys/bulk/bulk-dialog.tsx';
 import { axeFaults } from './support/axe-faults.ts';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const gateway = withScriptedGateway();
 const user = userEvent.setup();
 beforeEach(() => {
   gateway.reply(200, { dryRun: true, total: 3, notFound: 0 });
-  render(
-    <SignedIn url={gateway.url} scopes={['keys:delete']}>
-      <BulkDialog chosen={{ ids: ['a', 'b', 'c'] }} onDelete={() => undefined} onClose={() => undefined} />
-    </SignedIn>,
+  gateway.render(
+    ['keys:delete'],
+    <BulkDialog chosen={{ ids: ['a', 'b', 'c'] }} onDelete={() => undefined} onClose={() => undefined} />,
   );
 });
 

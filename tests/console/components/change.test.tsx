@@ -1,13 +1,13 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { describe, expect, it } from '@jest/globals';
-import { render, screen } from '@testing-library/react';
+import { screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { useState } from 'react';
 import { useChange } from '../../../src/console/api/change.ts';
 import { fieldMessage } from '../../../src/console/api/fault-kind.ts';
 import { Field, Input } from '../../../src/console/components/forms/field.tsx';
 import { axeFaults } from './support/axe-faults.ts';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const gateway = withScriptedGateway();
 
@@ -35,14 +35,7 @@ function CreateKey() {
   );
 }
 
-function show() {
-  render(
-    <SignedIn url={gateway.url} scopes={['keys:write']}>
-      <CreateKey />
-    </SignedIn>,
-  );
-}
-
+const show = () => gateway.render(['keys:write'], <CreateKey />);
 const keysSent = () => gateway.requests.map(({ headers }) => headers['idempotency-key']);
 
 describe('a form of the console', () => {

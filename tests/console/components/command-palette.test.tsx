@@ -1,21 +1,17 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { expect, it } from '@jest/globals';
-import { render, screen } from '@testing-library/react';
+import { screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { CommandPalette } from '../../../src/console/shell/command-palette.tsx';
 import { axeFaults } from './support/axe-faults.ts';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const gateway = withScriptedGateway();
 
 const NOTHING = 'Nothing has this in its name.';
 
 async function search(text: string): Promise<void> {
-  render(
-    <SignedIn url={gateway.url} scopes={['keys:read', 'plans:read']}>
-      <CommandPalette onClose={() => undefined} />
-    </SignedIn>,
-  );
+  gateway.render(['keys:read', 'plans:read'], <CommandPalette onClose={() => undefined} />);
   await userEvent.type(await screen.findByRole('combobox', { name: 'Go to' }), text);
 }
 

@@ -13,27 +13,27 @@ import { RelativeTime } from '../../../src/console/components/text/relative-time
 import { StatusBadge } from '../../../src/console/components/text/status-badge.tsx';
 import { timeZone } from '../../../src/console/format/exact-time.ts';
 import { axeFaults } from './support/axe-faults.ts';
-import { SignedIn } from './support/stage.tsx';
+import { renderSignedIn } from './support/stage.tsx';
 
 afterEach(cleanup);
 
 function Opener() {
   const [open, setOpen] = useState(false);
   return (
-    <SignedIn url="http://127.0.0.1:1" scopes={[]}>
+    <>
       <Button onClick={() => setOpen(true)}>Rotate</Button>
       {open && (
         <Dialog onClose={() => setOpen(false)} title="Rotate this key" description="It gets a new secret.">
           <Button>Go on</Button>
         </Dialog>
       )}
-    </SignedIn>
+    </>
   );
 }
 
 describe('components of the console', () => {
   it('give the focus back after a dialog that Escape closes', async () => {
-    render(<Opener />);
+    renderSignedIn([], <Opener />);
     const user = userEvent.setup();
     await user.click(screen.getByRole('button', { name: 'Rotate' }));
     const dialog = await screen.findByRole('dialog', { name: 'Rotate this key' });
@@ -46,12 +46,11 @@ describe('components of the console', () => {
 
   it('keep a dialog open that shows something only once', async () => {
     let closed = 0;
-    render(
-      <SignedIn url="http://127.0.0.1:1" scopes={[]}>
-        <Dialog onClose={() => closed++} title="The secret" dismissible={false}>
-          <Button>I have copied it</Button>
-        </Dialog>
-      </SignedIn>,
+    renderSignedIn(
+      [],
+      <Dialog onClose={() => closed++} title="The secret" dismissible={false}>
+        <Button>I have copied it</Button>
+      </Dialog>,
     );
     await userEvent.setup().keyboard('{Escape}');
     expect(closed).toBe(0);

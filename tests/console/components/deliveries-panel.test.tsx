@@ -1,11 +1,11 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { expect, it } from '@jest/globals';
 import { useQueryClient } from '@tanstack/react-query';
-import { render, screen } from '@testing-library/react';
+import { screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { DeliveriesPanel } from '../../../src/console/pages/webhooks/deliveries-panel.tsx';
 import type { Delivery, Webhook } from '../../../src/console/pages/webhooks/shown-webhook.ts';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const WEBHOOK = { webhookId: 'whk_1', events: ['tollgate.plan.*'], enabled: true } as unknown as Webhook;
 const FAILED = { at: '2026-01-01T00:00:00Z', status: 503, durationMs: 12, error: null };
@@ -36,11 +36,7 @@ function Stage() {
 it('a delivery stays open, as it was last, when the list no longer has it', async () => {
   const lists = (...deliveries: readonly Delivery[]) => gateway.reply(200, { deliveries });
   lists(delivery('dlv_1', 'tollgate.plan.created'));
-  render(
-    <SignedIn url={gateway.url} scopes={['webhooks:read', 'webhooks:write', 'plans:read', 'keys:read']}>
-      <Stage />
-    </SignedIn>,
-  );
+  gateway.render(['webhooks:read', 'webhooks:write', 'plans:read', 'keys:read'], <Stage />);
   const user = userEvent.setup();
   const poll = screen.getByText('Poll');
   await user.click(await screen.findByRole('button', { name: 'tollgate.plan.created' }));

@@ -1,12 +1,12 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { beforeEach, expect, it } from '@jest/globals';
 import { useQueryClient } from '@tanstack/react-query';
-import { render, screen } from '@testing-library/react';
+import { screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { useState } from 'react';
 import { EditToken } from '../../../src/console/pages/tokens/edit-token.tsx';
 import type { AdminToken } from '../../../src/console/pages/tokens/shown-token.ts';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const TOKEN: AdminToken = {
   ...{ adminTokenId: 'admin_2', name: 'Deployment', secretHint: 'tga_…1234', scopes: ['keys:read'] },
@@ -18,11 +18,7 @@ const gateway = withScriptedGateway();
 const user = userEvent.setup();
 beforeEach(() => {
   gateway.reply(200, TOKEN, { etag: '"1"' });
-  render(
-    <SignedIn url={gateway.url} scopes={['tokens:write', 'keys:read']}>
-      <Stage />
-    </SignedIn>,
-  );
+  gateway.render(['tokens:write', 'keys:read'], <Stage />);
 });
 
 /** A page with the dialog, and all that makes the console read its data again. */

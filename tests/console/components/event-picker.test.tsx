@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { cleanup, render, screen } from '@testing-library/react';
+import { cleanup, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { useState } from 'react';
 import { scopesOf } from '../../../src/console/pages/webhooks/event-choice.ts';
@@ -9,7 +9,7 @@ import { scopesOf as scopesOfGateway } from '../../../src/events/event-patterns.
 import { EVENT_TYPES, TEST_TYPE } from '../../../src/events/event-types.ts';
 import { SCOPES, type Scope } from '../../../src/permissions/scopes.ts';
 import { axeFaults } from './support/axe-faults.ts';
-import { SignedIn } from './support/stage.tsx';
+import { renderSignedIn } from './support/stage.tsx';
 
 afterEach(cleanup);
 
@@ -23,14 +23,8 @@ function Picker({ initial }: { readonly initial: readonly string[] }) {
   );
 }
 
-function show(scopes: readonly Scope[], initial: readonly string[] = []) {
-  render(
-    <SignedIn url="http://127.0.0.1:1" scopes={scopes}>
-      <Picker initial={initial} />
-    </SignedIn>,
-  );
-}
-
+const show = (scopes: readonly Scope[], initial: readonly string[] = []) =>
+  renderSignedIn(scopes, <Picker initial={initial} />);
 const boxes = () => screen.getAllByRole('checkbox', { hidden: true });
 const box = (name: RegExp) => screen.getByRole<HTMLInputElement>('checkbox', { name, hidden: true });
 const chosen = () => screen.getByRole('status').textContent;

@@ -1,11 +1,11 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { describe, expect, it } from '@jest/globals';
-import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { cleanup, fireEvent, screen, waitFor } from '@testing-library/react';
 import type { ReactElement } from 'react';
 import { CreateKeyDialog } from '../../../src/console/pages/keys/change/create-key-dialog.tsx';
 import { EditKeyDialog } from '../../../src/console/pages/keys/change/edit-key-dialog.tsx';
 import type { KeyDetail } from '../../../src/console/pages/keys/key-model.ts';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const KEY = {
   ...{ consumerApiKeyId: 'key_1', name: 'Shop', rateLimitId: null, expiresAt: null, externalId: null },
@@ -16,14 +16,7 @@ const edit = <EditKeyDialog apiKey={KEY} etag={'"1"'} onClose={close} />;
 
 const gateway = withScriptedGateway();
 
-function show(dialog: ReactElement): void {
-  render(
-    <SignedIn url={gateway.url} scopes={['keys:read', 'keys:write']}>
-      {dialog}
-    </SignedIn>,
-  );
-}
-
+const show = (dialog: ReactElement) => gateway.render(['keys:read', 'keys:write'], dialog);
 const field = (label: RegExp) => screen.getByLabelText<HTMLTextAreaElement>(label);
 const section = () => screen.getByText(/^Where it may be used/).closest('details') as HTMLDetailsElement;
 

@@ -1,9 +1,9 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { expect, it } from '@jest/globals';
-import { render, screen, within } from '@testing-library/react';
+import { screen, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { KeyPage } from '../../../src/console/pages/key-page.tsx';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const AT = '2026-01-02T03:04:05Z';
 const KEY = {
@@ -28,11 +28,7 @@ it('a saved key is shown, and can be saved again, before it has been read again'
     if (saved !== KEY) await reading.promise;
     return { status: 200, body: { ...DETAIL, ...saved }, headers: { etag: '"1"' } };
   });
-  render(
-    <SignedIn url={gateway.url} scopes={['keys:read', 'keys:write']}>
-      <KeyPage params={{ consumerApiKeyId: 'key_1' }} />
-    </SignedIn>,
-  );
+  gateway.render(['keys:read', 'keys:write'], <KeyPage params={{ consumerApiKeyId: 'key_1' }} />);
   const user = userEvent.setup();
   const save = async (field: string, text: string) => {
     await user.click(await screen.findByRole('button', { name: 'Edit' }));

@@ -1,11 +1,11 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { expect, it } from '@jest/globals';
-import { render, screen } from '@testing-library/react';
+import { screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import type { LimitCounter } from '../../../src/console/pages/keys/key-model.ts';
 import { GrantDialog } from '../../../src/console/pages/keys/limits/grant-dialog.tsx';
 import { ResetDialog } from '../../../src/console/pages/keys/limits/reset-dialog.tsx';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const gateway = withScriptedGateway();
 
@@ -25,10 +25,9 @@ it.each([
       { field: 'reason', message: 'must be a string of at most 256 characters' },
     ],
   });
-  render(
-    <SignedIn url={gateway.url} scopes={['limits:write']}>
-      <LimitDialog keyId="key_1" counter={COUNTER} customerId="" onClose={() => undefined} />
-    </SignedIn>,
+  gateway.render(
+    ['limits:write'],
+    <LimitDialog keyId="key_1" counter={COUNTER} customerId="" onClose={() => undefined} />,
   );
   const user = userEvent.setup();
   await user.type(screen.getByLabelText('Customer'), 'Zoë');

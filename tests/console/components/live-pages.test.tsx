@@ -1,10 +1,10 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { act, render, screen, waitFor } from '@testing-library/react';
+import { act, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { useLivePages } from '../../../src/console/api/live-pages.ts';
 import { DataTable } from '../../../src/console/components/layout/data-table.tsx';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const gateway = withScriptedGateway();
 const { IntersectionObserver: unseen } = globalThis;
@@ -70,15 +70,11 @@ function List({ label, onCall }: ListProps) {
   );
 }
 
-function show(labels: readonly string[], onCall?: (label: string) => void) {
-  render(
-    <SignedIn url={gateway.url} scopes={['keys:read']}>
-      {labels.map((label) => (
-        <List key={label} label={label} {...(onCall && { onCall })} />
-      ))}
-    </SignedIn>,
+const show = (labels: readonly string[], onCall?: (label: string) => void) =>
+  gateway.render(
+    ['keys:read'],
+    labels.map((label) => <List key={label} label={label} {...(onCall && { onCall })} />),
   );
-}
 
 /** A page of one row; `nextCursor` where another one follows. */
 function page(name: string, nextCursor?: string) {

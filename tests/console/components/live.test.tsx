@@ -1,10 +1,10 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { describe, expect, it, jest } from '@jest/globals';
-import { render, screen, waitFor } from '@testing-library/react';
+import { screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import type { Scope } from '../../../src/console/api/api-context.tsx';
 import { useLive } from '../../../src/console/api/live.ts';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 /** Of `Polled`. */
 const POLL_MS = 10;
@@ -58,13 +58,7 @@ function pollPeriods(count: number): Promise<void> {
   });
 }
 
-function show(scopes: readonly Scope[] = ['keys:read']) {
-  render(
-    <SignedIn url={gateway.url} scopes={scopes}>
-      <Keys />
-    </SignedIn>,
-  );
-}
+const show = (scopes: readonly Scope[] = ['keys:read']) => gateway.render(scopes, <Keys />);
 
 describe('live data', () => {
   it('stays while the store is down, and is fresh again when it is back', async () => {
@@ -95,11 +89,7 @@ describe('live data', () => {
     gateway.reply(403, { error: 'Not from here.', code: 'address_not_allowed' });
     const before = gateway.requests.length;
     const onPoll = jest.fn();
-    render(
-      <SignedIn url={gateway.url} scopes={[]}>
-        <Polled onPoll={onPoll} />
-      </SignedIn>,
-    );
+    gateway.render([], <Polled onPoll={onPoll} />);
     await waitFor(() => expect(gateway.requests.length).toBeGreaterThan(before));
     onPoll.mockClear();
     await waitFor(() => expect(onPoll.mock.calls.length).toBeGreaterThan(10));
@@ -109,11 +99,7 @@ describe('live data', () => {
   it('is not polled while the page is hidden, and again once it is seen', async () => {
     gateway.reply(200, { rateLimits: [] });
     const onPoll = jest.fn();
-    render(
-      <SignedIn url={gateway.url} scopes={[]}>
-        <Polled onPoll={onPoll} />
-      </SignedIn>,
-    );
+    gateway.render([], <Polled onPoll={onPoll} />);
     await waitFor(() => expect(onPoll.mock.calls.length).toBeGreaterThan(3));
     setVisibility('hidden');
     onPoll.mockClear();

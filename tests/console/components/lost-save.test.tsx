@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { beforeEach, expect, it } from '@jest/globals';
-import { render, screen } from '@testing-library/react';
+import { screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { EditKeyDialog } from '../../../src/console/pages/keys/change/edit-key-dialog.tsx';
 import type { KeyDetail } from '../../../src/console/pages/keys/key-model.ts';
@@ -10,7 +10,7 @@ import { EditToken } from '../../../src/console/pages/tokens/edit-token.tsx';
 import type { AdminToken } from '../../../src/console/pages/tokens/shown-token.ts';
 import { EditWebhook } from '../../../src/console/pages/webhooks/edit-webhook.tsx';
 import type { Webhook } from '../../../src/console/pages/webhooks/shown-webhook.ts';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const KEY = {
   ...{ consumerApiKeyId: 'key_1', name: 'Shop', rateLimitId: null, expiresAt: null, externalId: null },
@@ -52,14 +52,7 @@ it.each([
 ])(
   'says of a %s that it may have been changed by a save whose response was lost',
   async (what, field, form) => {
-    render(
-      <SignedIn
-        url={gateway.url}
-        scopes={['tokens:write', 'webhooks:write', 'plans:write', 'keys:read', 'keys:write']}
-      >
-        {form}
-      </SignedIn>,
-    );
+    gateway.render(['tokens:write', 'webhooks:write', 'plans:write', 'keys:read', 'keys:write'], form);
     const user = userEvent.setup();
     await user.type(await screen.findByLabelText(new RegExp(`^${field}`)), ' of Alice');
     if (what === 'plan') await user.click(screen.getByRole('button', { name: 'Review changes' }));

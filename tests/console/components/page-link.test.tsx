@@ -1,20 +1,21 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen } from '@testing-library/react';
+import { cleanup, screen } from '@testing-library/react';
 import { KeyName } from '../../../src/console/components/text/key-name.tsx';
 import { PageLink } from '../../../src/console/components/text/page-link.tsx';
-import { SignedIn } from './support/stage.tsx';
+import { renderSignedIn } from './support/stage.tsx';
 
 afterEach(cleanup);
 
 it('only pages that the token may see are linked; others are named', () => {
-  render(
-    <SignedIn url="http://127.0.0.1:1" scopes={['plans:read']}>
+  renderSignedIn(
+    ['plans:read'],
+    <>
       <PageLink scope="plans:read" href="/plans/gold">
         gold
       </PageLink>
       <KeyName id="key_1" name="Mobile app" />
-    </SignedIn>,
+    </>,
   );
   expect(screen.getAllByRole('link').map(({ textContent }) => textContent)).toEqual(['gold']);
   expect(screen.getByText('Mobile app')).toBeTruthy();

@@ -1,10 +1,10 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { expect, it } from '@jest/globals';
-import { render, screen, waitFor } from '@testing-library/react';
+import { screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { CsvButton } from '../../../src/console/components/forms/csv-button.tsx';
 import { VerifyButton } from '../../../src/console/pages/audit/verify-button.tsx';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const gateway = withScriptedGateway();
 
@@ -23,11 +23,7 @@ it.each([
 ])('"%s" can keep the focus, and sends nothing again, while it works', async (name, content) => {
   const { promise: response, resolve } = Promise.withResolvers<{ status: number; body: object }>();
   gateway.respond(() => response);
-  render(
-    <SignedIn url={gateway.url} scopes={['usage:read', 'audit:read']}>
-      {content}
-    </SignedIn>,
-  );
+  gateway.render(['usage:read', 'audit:read'], content);
   const button = await screen.findByRole('button', { name });
   button.focus();
   await userEvent.keyboard('{Enter}');

@@ -1,12 +1,12 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { describe, expect, it } from '@jest/globals';
-import { render, screen, waitFor } from '@testing-library/react';
+import { screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import type { ReactElement } from 'react';
 import { CreatePlan } from '../../../src/console/pages/plans/editor/create-plan.tsx';
 import { EditPlan } from '../../../src/console/pages/plans/editor/edit-plan.tsx';
 import type { Plan } from '../../../src/console/pages/plans/plan-types.ts';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const PLAN = {
   ...{ rateLimitId: 'gold', description: 'Gold', limit: 100, period: 'day', additionalLimits: [], costs: [] },
@@ -15,14 +15,7 @@ const PLAN = {
 const gateway = withScriptedGateway();
 const user = userEvent.setup();
 
-function show(editor: ReactElement): void {
-  render(
-    <SignedIn url={gateway.url} scopes={['plans:write']}>
-      {editor}
-    </SignedIn>,
-  );
-}
-
+const show = (editor: ReactElement) => gateway.render(['plans:write'], editor);
 const press = (name: string) => user.click(screen.getByRole('button', { name }));
 const field = (label: string) => screen.getByLabelText(label);
 const untilFocused = (label: string) => waitFor(() => expect(document.activeElement).toBe(field(label)));

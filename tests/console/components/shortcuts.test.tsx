@@ -1,13 +1,13 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { cleanup, fireEvent, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { type ReactNode, useState } from 'react';
 import { Router } from 'wouter';
 import { Dialog } from '../../../src/console/components/layout/dialog.tsx';
 import { Shell } from '../../../src/console/shell/shell.tsx';
 import { axeFaults } from './support/axe-faults.ts';
-import { SignedIn } from './support/stage.tsx';
+import { renderSignedIn } from './support/stage.tsx';
 
 // Without pauses between keys: a sequence must be typed within a second.
 const user = userEvent.setup({ delay: null });
@@ -18,12 +18,11 @@ beforeEach(() => {
 afterEach(cleanup);
 
 function show(page: ReactNode = 'A page'): void {
-  render(
-    <SignedIn url="http://127.0.0.1:1" scopes={['keys:read']}>
-      <Router base="/tollgate/console">
-        <Shell>{page}</Shell>
-      </Router>
-    </SignedIn>,
+  renderSignedIn(
+    ['keys:read'],
+    <Router base="/tollgate/console">
+      <Shell>{page}</Shell>
+    </Router>,
   );
 }
 

@@ -1,18 +1,14 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen } from '@testing-library/react';
+import { cleanup, screen } from '@testing-library/react';
 import { TokenDialog } from '../../../src/console/shell/token-dialog.tsx';
 import { axeFaults } from './support/axe-faults.ts';
-import { SignedIn } from './support/stage.tsx';
+import { renderSignedIn } from './support/stage.tsx';
 
 afterEach(cleanup);
 
 it('the console shows what the token may do that is signed in', async () => {
-  render(
-    <SignedIn url="http://127.0.0.1:1" scopes={['keys:read', 'usage:read']}>
-      <TokenDialog onClose={() => undefined} />
-    </SignedIn>,
-  );
+  renderSignedIn(['keys:read', 'usage:read'], <TokenDialog onClose={() => undefined} />);
   await screen.findByRole('dialog', { name: 'tester' });
   expect(screen.getAllByRole('listitem').map((item) => item.textContent)).toEqual([
     'keys:read',

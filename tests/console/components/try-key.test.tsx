@@ -1,12 +1,12 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { expect, it } from '@jest/globals';
-import { act, render, screen } from '@testing-library/react';
+import { act, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { createManagementClient } from '../../../src/client/management-client.ts';
 import type { Scope } from '../../../src/console/api/api-context.tsx';
 import { TryKeyButton } from '../../../src/console/pages/keys/try/try-key-dialog.tsx';
 import { axeFaults } from './support/axe-faults.ts';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 import { respondTo } from './support/stubbed-fetch.ts';
 
 const gateway = withScriptedGateway();
@@ -20,11 +20,7 @@ const VERDICT = {
 };
 
 async function show(scopes: readonly Scope[] = ['keys:verify', 'keys:read']) {
-  render(
-    <SignedIn url={gateway.url} scopes={scopes}>
-      <TryKeyButton />
-    </SignedIn>,
-  );
+  gateway.render(scopes, <TryKeyButton />);
   const user = userEvent.setup();
   await user.click(screen.getByRole('button', { name: 'Try a key' }));
   return user;
@@ -110,10 +106,6 @@ it('a fault of a field is shown beside it when a key is tried', async () => {
 });
 
 it('a key can be tried only with the scope for it', () => {
-  render(
-    <SignedIn url={gateway.url} scopes={['keys:read', 'keys:write']}>
-      <TryKeyButton />
-    </SignedIn>,
-  );
+  gateway.render(['keys:read', 'keys:write'], <TryKeyButton />);
   expect(screen.queryByRole('button')).toBeNull();
 });

@@ -3,9 +3,9 @@
  * @jest-environment-options {"timeZone": "Etc/Unknown"}
  */
 import { expect, it } from '@jest/globals';
-import { render, waitFor } from '@testing-library/react';
+import { waitFor } from '@testing-library/react';
 import { KeyUsagePanel } from '../../../src/console/pages/keys/detail/key-usage-panel.tsx';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const gateway = withScriptedGateway();
 
@@ -15,11 +15,7 @@ it('days of usage are those of UTC where the browser does not know its time zone
     ...{ from: '2026-02-01T00:00:00Z', to: '2026-03-03T00:00:00Z', completeUntil: '2026-03-03T00:00:00Z' },
     ...{ interval: 'day', timeZone: 'UTC', rows: [] },
   });
-  render(
-    <SignedIn url={gateway.url} scopes={['usage:read']}>
-      <KeyUsagePanel keyId="key_1" />
-    </SignedIn>,
-  );
+  gateway.render(['usage:read'], <KeyUsagePanel keyId="key_1" />);
   // The code that draws is loaded later: the file must not end before.
   await waitFor(() => expect(document.querySelector('canvas')).not.toBeNull());
   const zones = gateway.requests.map(({ url }) => new URL(url, gateway.url).searchParams.get('timeZone'));

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { QueryClientProvider } from '@tanstack/react-query';
-import { cleanup } from '@testing-library/react';
+import { cleanup, type RenderResult, render } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { createManagementClient } from '../../../../src/client/management-client.ts';
 import { ApiContext, type Scope } from '../../../../src/console/api/api-context.tsx';
@@ -58,6 +58,11 @@ export class ScriptedGateway {
     this.#respond = respond;
   }
 
+  /** Draws a part of a page that asks this gateway. */
+  render(scopes: readonly Scope[], part: ReactNode): RenderResult {
+    return renderSignedIn(scopes, part, this.url);
+  }
+
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
@@ -79,6 +84,19 @@ export function withScriptedGateway(): ScriptedGateway {
   afterEach(cleanup);
   afterAll(() => gateway.stop());
   return gateway;
+}
+
+/** Draws a part of a page for a token of these scopes. By default nothing responds to its requests. */
+export function renderSignedIn(
+  scopes: readonly Scope[],
+  part: ReactNode,
+  url = 'http://127.0.0.1:1',
+): RenderResult {
+  return render(
+    <SignedIn url={url} scopes={scopes}>
+      {part}
+    </SignedIn>,
+  );
 }
 
 /** What is around every page of a person who is signed in with a token of these scopes. */
