@@ -1,18 +1,18 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { createGatewayClient } from '../../../src/console/api/gateway-client.ts';
-import { respondTo } from './support/stubbed-fetch.ts';
+import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const TIMEOUT_MS = 30_000;
 const LONG_TIMEOUT_MS = 300_000;
 
-let stub: ReturnType<typeof respondTo>;
+const stub = withStubbedFetch();
 /** Resolves when the gateway has got a request, to which it never responds. */
 let received: Promise<void>;
 beforeEach(() => {
   const { promise, resolve } = Promise.withResolvers<void>();
   received = promise;
-  stub = respondTo(({ signal }) => {
+  stub.respond(({ signal }) => {
     resolve();
     return new Promise((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason));
@@ -20,10 +20,7 @@ beforeEach(() => {
   });
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
 });
-afterEach(() => {
-  jest.useRealTimers();
-  stub.restore();
-});
+afterEach(() => void jest.useRealTimers());
 
 const client = createGatewayClient('a token', () => undefined);
 const params = { path: { rateLimitId: 'gold' } };

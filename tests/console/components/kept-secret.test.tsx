@@ -1,11 +1,10 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { beforeEach, expect, it } from '@jest/globals';
+import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { App } from '../../../src/console/app.tsx';
-import { respondTo } from './support/stubbed-fetch.ts';
-import './support/patience.ts';
+import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const SECRET = 'shown_once';
 const AT = '2026-01-02T03:04:05Z';
@@ -31,7 +30,7 @@ const LISTS = {
   ...{ entries: [], nextCursor: null },
 };
 
-let stub: ReturnType<typeof respondTo>;
+const stub = withStubbedFetch();
 /** What the gateway says to GET requests, by the end of their path. */
 let found: Record<string, { readonly status: number; readonly body: object }>;
 /** The ends of paths that were asked for. */
@@ -46,16 +45,12 @@ beforeEach(() => {
     key_1: { status: 200, body: KEY },
     wh_1: { status: 200, body: WEBHOOK },
   };
-  stub = respondTo(({ url, method }) => {
+  stub.respond(({ url, method }) => {
     if (method === 'POST') return { status: 201, body: { ...KEY, ...WEBHOOK, secret: SECRET } };
     const end = new URL(url).pathname.split('/').at(-1) ?? '';
     asked.push(end);
     return found[end] ?? { status: 200, body: LISTS };
   });
-});
-afterEach(() => {
-  cleanup();
-  stub.restore();
 });
 
 function open(path: string): void {

@@ -1,11 +1,10 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { act, cleanup, render, screen, waitFor } from '@testing-library/react';
+import { beforeEach, expect, it } from '@jest/globals';
+import { act, render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { App } from '../../../src/console/app.tsx';
-import { respondTo } from './support/stubbed-fetch.ts';
-import './support/patience.ts';
+import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const SECRET = 'tga_shown_once';
 const ALICE = {
@@ -16,7 +15,7 @@ const ALICE = {
 const BOB = { ...ALICE, sessionId: 'ses_2', subject: 'bob', name: 'Bob Example' };
 const ENDED = { status: 401, body: { error: 'This is no valid session.', code: 'invalid_root_token' } };
 
-let stub: ReturnType<typeof respondTo>;
+const stub = withStubbedFetch();
 /** Whose session the browser has. */
 let person: typeof ALICE | undefined;
 /** The response to the creation of a token, which is performed before it. */
@@ -30,7 +29,7 @@ beforeEach(async () => {
   person = ALICE;
   seen = [];
   created = Promise.withResolvers();
-  stub = respondTo(async ({ url, method }) => {
+  stub.respond(async ({ url, method }) => {
     seen.push(person?.sessionId ?? 'none');
     if (person === undefined) return ENDED;
     if (method === 'POST') {
@@ -45,10 +44,6 @@ beforeEach(async () => {
   const session = new SessionStore(sessionStorage, { hasSession: true });
   render(<App session={session} providerHost="login.example.com" />);
   await userEvent.type(await screen.findByLabelText('Name'), 'Deployment');
-});
-afterEach(() => {
-  cleanup();
-  stub.restore();
 });
 
 const beginToken = async () => {

@@ -2,18 +2,14 @@
  * @jest-environment ./tests/console/components/support/browser-environment.ts
  * @jest-environment-options {"timeZone": "America/Sao_Paulo"}
  */
-import { afterEach, expect, it } from '@jest/globals';
-import { render, screen, waitFor } from '@testing-library/react';
+import { expect, it } from '@jest/globals';
+import { screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { KeyUsagePanel } from '../../../src/console/pages/keys/detail/key-usage-panel.tsx';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
-import { respondTo } from './support/stubbed-fetch.ts';
+import { renderSignedIn } from './support/stage.tsx';
+import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
-const gateway = withScriptedGateway();
-let stub: ReturnType<typeof respondTo> | undefined;
-afterEach(() => {
-  stub?.restore();
-});
+const stub = withStubbedFetch();
 
 /** In this time zone 4 November 2018 began at 01:00: the clocks went forward at midnight. */
 const DAYS = [
@@ -30,7 +26,7 @@ const SPAN = { from: '2026-11-28T10:00:00Z', to: '2026-11-29T10:00:00Z' };
 it('the chart of a key names the range of its numbers while another one loads', async () => {
   window.history.replaceState(null, '', '/tollgate/console/keys/key_1');
   const days = Promise.withResolvers<void>();
-  stub = respondTo(async ({ url }) => {
+  stub.respond(async ({ url }) => {
     const interval = new URL(url).searchParams.get('interval') ?? '';
     if (interval === 'day') await days.promise;
     const requests = interval === 'day' ? 300 : 10;
@@ -38,11 +34,7 @@ it('the chart of a key names the range of its numbers while another one loads', 
     const rows = [{ start: SPAN.from, ...counts, averageResponseTimeMs: 5 }];
     return { status: 200, body: { ...SPAN, interval, timeZone: 'UTC', completeUntil: SPAN.to, rows } };
   });
-  render(
-    <SignedIn url={window.location.origin} scopes={['usage:read']}>
-      <KeyUsagePanel keyId="key_1" />
-    </SignedIn>,
-  );
+  renderSignedIn(['usage:read'], <KeyUsagePanel keyId="key_1" />);
   const ofTheDay = await screen.findByText('10 requests in the last 24 hours: 0 limited, 0 failed.');
   await userEvent.selectOptions(screen.getByLabelText('Range'), 'Last 30 days');
   await waitFor(() => expect(ofTheDay.closest('[aria-busy=true]')).not.toBeNull());
@@ -55,16 +47,13 @@ it('the chart of a key names the range of its numbers while another one loads', 
 
 it('the chart of a key has the requests of all days after one without a midnight', async () => {
   window.history.replaceState(null, '', '/tollgate/console/keys/key_1?range=30d');
-  gateway.reply(200, {
+  const body = {
     ...{ from: DAYS[0], to: '2018-11-07T00:00:00-02:00', completeUntil: '2018-11-07T00:00:00-02:00' },
     ...{ interval: 'day', timeZone: 'America/Sao_Paulo' },
     rows: DAYS.map((start) => ({ start, ...ONE_REQUEST, averageResponseTimeMs: 5, forwarded: 1 })),
-  });
-  render(
-    <SignedIn url={gateway.url} scopes={['usage:read']}>
-      <KeyUsagePanel keyId="key_1" />
-    </SignedIn>,
-  );
+  };
+  stub.respond(() => ({ status: 200, body }));
+  renderSignedIn(['usage:read'], <KeyUsagePanel keyId="key_1" />);
   const sentence = await screen.findByText(/ in the last 30 days/);
   expect(sentence.textContent).toBe('5 requests in the last 30 days: 0 limited, 0 failed.');
   // The code that draws is loaded later: the file must not end before.

@@ -1,13 +1,12 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { beforeEach, expect, it } from '@jest/globals';
+import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { createGatewayClient } from '../../../src/console/api/gateway-client.ts';
 import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { App } from '../../../src/console/app.tsx';
 import { axeFaults } from './support/axe-faults.ts';
-import { respondTo } from './support/stubbed-fetch.ts';
-import './support/patience.ts';
+import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const HOST = 'login.example.com';
 const ALICE = {
@@ -19,18 +18,13 @@ const BOB = { ...ALICE, sessionId: 'ses_2', subject: 'bob', name: 'Bob Example',
 const UNAVAILABLE = { status: 503, body: { error: 'Postgres is not available.', code: 'store_unavailable' } };
 const ENDED = { status: 401, body: { error: 'This is no valid session.', code: 'invalid_root_token' } };
 
-let stub: ReturnType<typeof respondTo>;
-
+const stub = withStubbedFetch();
 beforeEach(() => {
   sessionStorage.clear();
   localStorage.clear();
   // A page without data of its own.
   window.history.replaceState(null, '', '/tollgate/console/nowhere');
-  stub = respondTo(() => ({ status: 200, body: ALICE }));
-});
-afterEach(() => {
-  cleanup();
-  stub.restore();
+  stub.respond(() => ({ status: 200, body: ALICE }));
 });
 
 async function showConsole(): Promise<void> {

@@ -1,11 +1,10 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { beforeEach, expect, it } from '@jest/globals';
+import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { App } from '../../../src/console/app.tsx';
-import { respondTo } from './support/stubbed-fetch.ts';
-import './support/patience.ts';
+import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const OLD = 'tga_old';
 const NEW = 'tga_new';
@@ -20,7 +19,7 @@ const TOKEN = {
 };
 const ENDED = { status: 401, body: { error: 'This is no valid token.', code: 'invalid_root_token' } };
 
-let stub: ReturnType<typeof respondTo>;
+const stub = withStubbedFetch();
 let valid: string;
 /** The response to the rotation, which is performed before it. */
 let rotated: PromiseWithResolvers<void>;
@@ -29,7 +28,7 @@ beforeEach(async () => {
   valid = OLD;
   rotated = Promise.withResolvers();
   localStorage.clear();
-  stub = respondTo(respond);
+  stub.respond(respond);
   window.history.replaceState(null, '', '/tollgate/console/tokens');
   const session = new SessionStore(sessionStorage);
   session.signIn(OLD, true);
@@ -37,10 +36,6 @@ beforeEach(async () => {
   await userEvent.click(await screen.findByRole('button', { name: 'Actions for Alice' }));
   await userEvent.click(await screen.findByRole('menuitem', { name: 'Rotate…' }));
   await userEvent.click(await screen.findByRole('radio', { name: /^Now/ }));
-});
-afterEach(() => {
-  cleanup();
-  stub.restore();
 });
 
 async function respond({ url, method, headers }: Request) {

@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen } from '@testing-library/react';
+import { beforeEach, expect, it } from '@jest/globals';
+import { screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import type { ReactNode } from 'react';
 import { CreateKeyDialog } from '../../../src/console/pages/keys/change/create-key-dialog.tsx';
@@ -9,8 +9,8 @@ import { CreateToken } from '../../../src/console/pages/tokens/create-token.tsx'
 import { RotateToken } from '../../../src/console/pages/tokens/rotate-token.tsx';
 import { CreateWebhook } from '../../../src/console/pages/webhooks/create-webhook.tsx';
 import { RotateWebhook } from '../../../src/console/pages/webhooks/rotate-webhook.tsx';
-import { SignedIn } from './support/stage.tsx';
-import { respondTo } from './support/stubbed-fetch.ts';
+import { renderSignedIn } from './support/stage.tsx';
+import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const SECRET = 'shown_once';
 const KEY = { consumerApiKeyId: 'key_1', name: 'App', lastUsedAt: null } as Parameters<
@@ -23,20 +23,16 @@ const WEBHOOK = { webhookId: 'webhook_1', description: 'Chat', url: 'https://exa
 
 type OnClose = () => void;
 
-let stub: ReturnType<typeof respondTo>;
+const stub = withStubbedFetch();
 let release: () => void;
 beforeEach(() => {
   const made = Promise.withResolvers<void>();
   release = made.resolve;
-  stub = respondTo(async ({ method }) => {
+  stub.respond(async ({ method }) => {
     if (method !== 'POST') return { status: 404, body: {} };
     await made.promise;
     return { status: 201, body: { id: 'key_1', name: 'App', ...WEBHOOK, secret: SECRET } };
   });
-});
-afterEach(() => {
-  cleanup();
-  stub.restore();
 });
 
 it.each<[string, string, (onClose: OnClose) => ReactNode]>([
@@ -48,12 +44,11 @@ it.each<[string, string, (onClose: OnClose) => ReactNode]>([
   ['Rotate secret', 'Rotating…', (onClose) => <RotateWebhook webhook={WEBHOOK} onClose={onClose} />],
 ])('a dialog can not be closed while it makes a secret: %s', async (submit, pending, dialog) => {
   let closed = 0;
-  render(
-    <SignedIn url={window.location.origin} scopes={[]}>
-      {dialog(() => {
-        closed += 1;
-      })}
-    </SignedIn>,
+  renderSignedIn(
+    [],
+    dialog(() => {
+      closed += 1;
+    }),
   );
   const user = userEvent.setup();
   await user.click(screen.getByRole('button', { name: submit }));

@@ -8,20 +8,16 @@ import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { SignInPage } from '../../../src/console/pages/sign-in-page.tsx';
 import { SIGN_IN_OUTCOMES } from '../../../src/sign-in/sign-in-failure.ts';
 import { axeFaults } from './support/axe-faults.ts';
-import { respondTo } from './support/stubbed-fetch.ts';
-import './support/patience.ts';
+import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const HOST = 'login.example.com';
-let stub: ReturnType<typeof respondTo>;
-
+const stub = withStubbedFetch();
 beforeEach(() => {
   sessionStorage.clear();
   window.history.replaceState(null, '', '/tollgate/console/keys?q=a%26b');
-  stub = respondTo(() => ({ status: 401, body: { error: 'unknown', code: 'invalid_root_token' } }));
+  stub.respond(() => ({ status: 401, body: { error: 'unknown', code: 'invalid_root_token' } }));
 });
 afterEach(() => {
-  cleanup();
-  stub.restore();
   document.head.innerHTML = '';
 });
 

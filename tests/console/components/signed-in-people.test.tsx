@@ -1,13 +1,12 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { SignedInPeople } from '../../../src/console/pages/tokens/signed-in-people.tsx';
 import { axeFaults } from './support/axe-faults.ts';
-import { SignedIn } from './support/stage.tsx';
-import { respondTo } from './support/stubbed-fetch.ts';
+import { renderSignedIn } from './support/stage.tsx';
+import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
-const URL_OF_PAGE = window.location.origin;
 const ALICE = {
   ...{ sessionId: 'ses_1', current: true, kind: 'browser', subject: 'alice', name: 'Alice Example' },
   ...{ email: 'alice@example.com', scopes: ['keys:read'], onlyTags: [], address: '192.0.2.1' },
@@ -19,28 +18,19 @@ const BOB = {
   ...{ ...ALICE, sessionId: 'ses_2', current: false, kind: 'command', subject: 'bob' },
   ...{ name: 'Bob Example', email: null, onlyTags: ['team:a'] },
 };
-let stub: ReturnType<typeof respondTo>;
-
+const stub = withStubbedFetch();
 beforeEach(() => {
-  stub = respondTo(({ method }) =>
+  stub.respond(({ method }) =>
     method === 'GET'
       ? { status: 200, body: { sessions: [BOB, ALICE] } }
       : { status: 200, body: { sessionId: 'ses_2', message: 'The session has ended.' } },
   );
 });
 afterEach(() => {
-  cleanup();
-  stub.restore();
   document.head.innerHTML = '';
 });
 
-function show(): void {
-  render(
-    <SignedIn url={URL_OF_PAGE} scopes={['tokens:write']}>
-      <SignedInPeople />
-    </SignedIn>,
-  );
-}
+const show = () => renderSignedIn(['tokens:write'], <SignedInPeople />);
 
 it('lists who is signed in with the identity provider, and signs one of them out', async () => {
   document.head.innerHTML = '<meta name="tollgate-sign-in" content="login.example.com">';

@@ -3,19 +3,21 @@
  * @jest-environment-options {"timeZone": "UTC"}
  */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { UsagePage } from '../../../src/console/pages/usage-page.tsx';
-import { SignedIn } from './support/stage.tsx';
-import { respondTo } from './support/stubbed-fetch.ts';
+import { renderSignedIn } from './support/stage.tsx';
+import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const DAY_MS = 86_400_000;
 
 /** The requests of a series by its length, and of the time before it. */
 let requestsOf: (series: { readonly days: number; readonly isBefore: boolean }) => number | Promise<number>;
-let stub: ReturnType<typeof respondTo>;
+// The code that draws is loaded later: the page must not go before.
+afterEach(() => waitFor(() => expect(document.querySelector('canvas')).not.toBeNull()));
+const stub = withStubbedFetch();
 beforeEach(() => {
-  stub = respondTo(async ({ url }) => {
+  stub.respond(async ({ url }) => {
     const { searchParams } = new URL(url);
     const [from, to] = ['from', 'to'].map((name) => searchParams.get(name) ?? '') as [string, string];
     const interval = searchParams.get('interval') ?? '';
@@ -28,12 +30,6 @@ beforeEach(() => {
     return { status: 200, body: { from, to, interval, timeZone: 'UTC', completeUntil: to, rows } };
   });
 });
-afterEach(async () => {
-  // The code that draws is loaded later: the file must not end before.
-  await waitFor(() => expect(document.querySelector('canvas')).not.toBeNull());
-  cleanup();
-  stub.restore();
-});
 
 const AWAY = -1;
 
@@ -44,11 +40,7 @@ function startOf(from: string, interval: string): string {
 
 function open(search: string): void {
   window.history.replaceState(null, '', `/tollgate/console/usage${search}`);
-  render(
-    <SignedIn url={window.location.origin} scopes={['usage:read']}>
-      <UsagePage />
-    </SignedIn>,
-  );
+  renderSignedIn(['usage:read'], <UsagePage />);
 }
 
 describe('the comparison of usage with the time before', () => {

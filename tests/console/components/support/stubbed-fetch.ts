@@ -1,3 +1,7 @@
+import { afterEach, beforeEach } from '@jest/globals';
+import { cleanup } from '@testing-library/react';
+import './patience.ts';
+
 interface StubbedResponse {
   readonly status: number;
   readonly body: object;
@@ -10,6 +14,14 @@ interface SentRequest {
   readonly call: string;
   readonly headers: Headers;
   readonly credentials: RequestCredentials;
+}
+
+/** For the tests of a file: `fetch` is stubbed, and has sent nothing before each of them, which leaves no page. */
+export function withStubbedFetch() {
+  const stub = respondTo(() => ({ status: 404, body: {} }));
+  beforeEach(stub.forget);
+  afterEach(cleanup);
+  return stub;
 }
 
 /** Responds to the requests that the console sends to the origin of its page, where no server is in these tests. */
@@ -29,6 +41,9 @@ export function respondTo(first: Respond) {
     /** From now on. */
     respond: (next: Respond) => {
       respond = next;
+    },
+    forget: () => {
+      sent.length = 0;
     },
     restore: () => {
       globalThis.fetch = original;
