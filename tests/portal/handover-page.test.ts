@@ -1,15 +1,13 @@
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { buildConsoleWhereOutdated } from '../support/console-build.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import type { RunningGateway } from '../support/gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
+import { accessibilityFaults, asksBeforeLeaving, focused, openPage } from './open-page.ts';
 
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const SHOW = 'Show the secret';
 /** After which the page no longer waits for the gateway. */
 const TIMEOUT_MS = 30_000;
@@ -26,38 +24,9 @@ afterAll(async () => {
   await fleet?.stop();
 });
 
-interface OpenedPage {
-  readonly page: Page;
-  /** Errors of the page, and what its security policy has stopped. */
-  readonly faults: readonly string[];
-  /** Method and URL of each request. */
-  readonly requests: readonly string[];
-}
-
-async function open(url: string, colorScheme: 'light' | 'dark' = 'light'): Promise<OpenedPage> {
-  const context = await browser.newContext({ colorScheme, viewport: { width: 390, height: 844 } });
-  const page = await context.newPage();
-  const faults: string[] = [];
-  const requests: string[] = [];
-  page.on('pageerror', ({ message }) => faults.push(message));
-  page.on('console', (message) => {
-    // A browser reports each failed request; those of a dead link are part of the test.
-    if (message.type() === 'error' && !message.text().includes('410')) faults.push(message.text());
-  });
-  page.on('request', (request) => requests.push(`${request.method()} ${request.url()}`));
-  await page.goto(url);
-  return { page, faults, requests };
-}
-
-async function accessibilityFaults(page: Page): Promise<unknown> {
-  await page.evaluate(await readFile(AXE, 'utf8'));
-  return page.evaluate(`axe.run().then(({ violations }) => violations.map(({ id }) => id))`);
-}
-
-/** Whether the browser would ask before it reloads or leaves the page. */
-const asksBeforeLeaving = (page: Page) =>
-  page.evaluate<boolean>("!dispatchEvent(new Event('beforeunload', { cancelable: true }))");
-const focused = (page: Page) => page.evaluate('document.activeElement.textContent');
+/** A dead link gets 410. */
+const open = (url: string, colorScheme: 'light' | 'dark' = 'light') =>
+  openPage(browser, url, { colorScheme, expected: /410/ });
 
 async function makeLink(name: string, note: string): Promise<{ url: string; secret: string }> {
   const { id, secret } = await fleet.admin.makeKey(name);

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { buildConsoleWhereOutdated } from '../support/console-build.ts';
@@ -8,8 +7,7 @@ import type { RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
 import { until } from '../support/until.ts';
-
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+import { accessibilityFaults, asksBeforeLeaving, focused, openPage } from './open-page.ts';
 
 let fleet: Fleet<RunningGateway>;
 let browser: Browser;
@@ -26,43 +24,13 @@ afterAll(async () => {
   await fleet?.stop();
 });
 
-interface OpenedPortal {
-  readonly page: Page;
-  /** Errors of the page, and what its security policy has stopped. */
-  readonly faults: readonly string[];
-  /** Address of each request. */
-  readonly requests: readonly string[];
-}
-
-async function open(
-  colorScheme: 'light' | 'dark',
-  { width = 390, url = fleet.replicas[0]?.url } = {},
-): Promise<OpenedPortal> {
-  const context = await browser.newContext({ colorScheme, viewport: { width, height: 844 } });
-  const page = await context.newPage();
-  const faults: string[] = [];
-  const requests: string[] = [];
-  page.on('pageerror', ({ message }) => faults.push(message));
-  page.on('console', (message) => {
-    // A browser reports each failed request; wrong keys, and waits for a turn, are part of the test.
-    if (message.type() === 'error' && !/status of (401|429)/.test(message.text()))
-      faults.push(message.text());
-  });
-  page.on('request', (request) => requests.push(request.url()));
-  await page.goto(`${url}/tollgate/portal`);
-  return { page, faults, requests };
-}
+/** Wrong keys get 401, and waits for a turn 429. */
+const open = (colorScheme: 'light' | 'dark', { width = 390, url = fleet.replicas[0]?.url } = {}) =>
+  openPage(browser, `${url}/tollgate/portal`, { colorScheme, width, expected: /status of (401|429)/ });
 
 async function signIn(page: Page, secret: string): Promise<void> {
   await page.getByLabel('API key', { exact: true }).fill(secret);
   await page.keyboard.press('Enter');
-}
-
-async function accessibilityFaults(page: Page): Promise<unknown> {
-  await page.evaluate(await readFile(AXE, 'utf8'));
-  return page.evaluate(
-    `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))`,
-  );
 }
 
 /** How far the page can be scrolled to the side. */
@@ -74,11 +42,6 @@ const stored = (page: Page) =>
   page.evaluate(
     'JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, location.href, history.state])',
   );
-
-/** Whether the browser would ask before it reloads or leaves the page. */
-const asksBeforeLeaving = (page: Page) =>
-  page.evaluate<boolean>("!dispatchEvent(new Event('beforeunload', { cancelable: true }))");
-const focused = (page: Page) => page.evaluate('document.activeElement.textContent');
 
 async function makeKey(name: string, fields: object = {}): Promise<{ id: string; secret: string }> {
   return (await fleet.admin.call('POST', '/consumer-api-key/create', { name, ...fields })).body;

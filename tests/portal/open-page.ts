@@ -1,0 +1,49 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { Browser, Page } from 'playwright-core';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+interface OpenedPage {
+  readonly page: Page;
+  /** Errors of the page, and what its security policy has stopped. */
+  readonly faults: readonly string[];
+  /** Address of each request. */
+  readonly requests: readonly string[];
+}
+
+interface Look {
+  readonly colorScheme: 'light' | 'dark';
+  readonly width?: number;
+  /** A browser reports each failed request; these are part of the test. */
+  readonly expected: RegExp;
+}
+
+/** Opens a page for consumers, on a phone where there is no `width`. */
+export async function openPage(browser: Browser, url: string, look: Look): Promise<OpenedPage> {
+  const { colorScheme, width = 390, expected } = look;
+  const context = await browser.newContext({ colorScheme, viewport: { width, height: 844 } });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  const requests: string[] = [];
+  page.on('pageerror', ({ message }) => faults.push(message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !expected.test(message.text())) faults.push(message.text());
+  });
+  page.on('request', (request) => requests.push(request.url()));
+  await page.goto(url);
+  return { page, faults, requests };
+}
+
+export async function accessibilityFaults(page: Page): Promise<unknown> {
+  await page.evaluate(await readFile(AXE, 'utf8'));
+  return page.evaluate(
+    `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))`,
+  );
+}
+
+/** Whether the browser would ask before it reloads or leaves the page. */
+export const asksBeforeLeaving = (page: Page) =>
+  page.evaluate<boolean>("!dispatchEvent(new Event('beforeunload', { cancelable: true }))");
+
+export const focused = (page: Page) => page.evaluate('document.activeElement.textContent');
