@@ -27,13 +27,7 @@ async function createPlan(rateLimitId: string, more: object = {}): Promise<void>
   await bodyOf(root.POST('/rate-limit/create', { body }));
 }
 
-async function createKey(name: string, more: object = {}): Promise<{ id: string; secret: string }> {
-  const { id, secret = '' } = await bodyOf(
-    root.POST('/consumer-api-key/create', { body: { name, ...more } }),
-  );
-  stage.keepSecret(secret);
-  return { id, secret };
-}
+const createKey = (name: string, more: object) => stage.makeKey({ name, ...more });
 
 /** Waits until what was sent is in the usage of all keys. */
 async function untilCounted(rateLimitId: string, requests: number): Promise<void> {
@@ -142,10 +136,8 @@ describe('the pages of plans', () => {
   it('keeps a plan that has keys which the token does not see, and says so before', async () => {
     await createPlan('shared');
     await createKey('of others', { rateLimitId: 'shared', tags: ['us'] });
-    const scopes = ['plans:write' as const, 'plans:read' as const, 'keys:read' as const];
-    const body = { name: 'Only eu', scopes, onlyTags: ['eu'] };
-    const { secret } = await bodyOf(root.POST('/tollgate/admin-token/create', { body }));
-    stage.keepSecret(secret);
+    const scopes = ['plans:write', 'plans:read', 'keys:read'];
+    const { secret } = await stage.makeToken({ name: 'Only eu', scopes, onlyTags: ['eu'] });
     const { page, close } = await stage.open('/plans/shared', { token: secret });
     await page.getByText('and for keys that this token does not see').waitFor();
     await page.getByRole('button', { name: 'Delete' }).click();
@@ -345,12 +337,10 @@ describe('the page of admin tokens', () => {
   });
 
   it('lets a token sign out that may no longer be used from where it is', async () => {
-    const token = { name: 'moved away', scopes: ['read-only' as const] };
-    const made = await bodyOf(root.POST('/tollgate/admin-token/create', { body: token }));
-    stage.keepSecret(made.secret);
-    const { page, close } = await stage.open('/', { token: made.secret });
+    const { adminTokenId, secret } = await stage.makeToken({ name: 'moved away', scopes: ['read-only'] });
+    const { page, close } = await stage.open('/', { token: secret });
     await page.getByRole('link', { name: 'Keys' }).first().waitFor();
-    const path = { adminTokenId: made.adminTokenId };
+    const path = { adminTokenId };
     const body = { allowedIps: ['192.0.2.1'] };
     await bodyOf(root.PATCH('/tollgate/admin-token/{adminTokenId}', { params: { path }, body }));
     await page.reload();
@@ -362,9 +352,7 @@ describe('the page of admin tokens', () => {
 
   it('is not for a token without its scope, which sees no dead buttons elsewhere', async () => {
     await createPlan('looked-at');
-    const body = { name: 'Looks only', scopes: ['plans:read' as const, 'audit:read' as const] };
-    const { secret } = await bodyOf(root.POST('/tollgate/admin-token/create', { body }));
-    stage.keepSecret(secret);
+    const { secret } = await stage.makeToken({ name: 'Looks only', scopes: ['plans:read', 'audit:read'] });
     const { page, close } = await stage.open('/plans/looked-at', { token: secret });
     await page.getByRole('table', { name: 'Limits' }).waitFor();
     expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0);

@@ -31,6 +31,10 @@ export interface ConsoleStage {
     path?: string,
     headers?: Readonly<Record<string, string>>,
   ): Promise<number[]>;
+  /** Makes a key of these fields, and keeps its secret. */
+  makeKey(fields: object): Promise<{ readonly id: string; readonly secret: string }>;
+  /** Makes an admin token of these fields, and keeps its secret. */
+  makeToken(fields: object): Promise<{ readonly adminTokenId: string; readonly secret: string }>;
   /** What must not be in a log, an address or the browser's storage from now on. */
   keepSecret(secret: string): void;
   /** Also holds that no page had an error or broke its security policy, and that no secret was where it must not be. */
@@ -83,6 +87,12 @@ export async function startConsole(settings: Readonly<Record<string, string>> = 
   const faults: string[] = [];
   const secrets: string[] = [ROOT_TOKEN];
   const watch = { url, faults, secrets };
+  const make = async (record: string, fields: object) => {
+    const { status, body } = await fleet.admin.call('POST', `/${record}/create`, fields);
+    if (status !== 201) throw new Error(`the record was not made: ${JSON.stringify(body)}`);
+    secrets.push(body.secret);
+    return body;
+  };
   return {
     fleet,
     url,
@@ -103,6 +113,8 @@ export async function startConsole(settings: Readonly<Record<string, string>> = 
       }
       return statuses;
     },
+    makeKey: (fields) => make('consumer-api-key', fields),
+    makeToken: (fields) => make('tollgate/admin-token', fields),
     keepSecret: (secret) => void secrets.push(secret),
     stop: async () => {
       for (const context of browser.contexts()) await checkStorage(context, watch);

@@ -21,12 +21,7 @@ afterAll(async () => {
   await receiver?.stop();
 });
 
-async function createToken(name: string, scopes: Scope[]): Promise<{ id: string; secret: string }> {
-  const body = { name, scopes };
-  const made = await bodyOf(root.POST('/tollgate/admin-token/create', { body }));
-  stage.keepSecret(made.secret);
-  return { id: made.adminTokenId, secret: made.secret };
-}
+const createToken = (name: string, scopes: readonly Scope[]) => stage.makeToken({ name, scopes });
 
 async function createWebhook(description: string, events: string[]): Promise<string> {
   const body = { url: `${receiver.url}/hooks`, description, events };
@@ -35,10 +30,7 @@ async function createWebhook(description: string, events: string[]): Promise<str
   return made.webhookId;
 }
 
-async function createPlan(rateLimitId: string): Promise<void> {
-  const body = { rateLimitId, description: '', limit: 10, period: 'hour' };
-  await bodyOf(root.POST('/rate-limit/create', { body }));
-}
+const createPlan = (rateLimitId: string) => stage.fleet.admin.makePlan(rateLimitId, 10, 'hour');
 
 /** The secret in the open dialog, which is closed then. */
 async function secretShownOnce(page: Page): Promise<string> {

@@ -146,35 +146,17 @@ describe('every page of the console', () => {
     await createDemoPlans(client);
     const past: SampleKey[] = [];
     for (const { requests = 0, limited = 0, failed = 0, sends = 3, path = '/v1/orders', ...body } of KEYS) {
-      const { id, secret = '' } = await bodyOf(client.POST('/consumer-api-key/create', { body }));
-      stage.keepSecret(secret);
+      const { id, secret } = await stage.makeKey(body);
       if (requests > 0) past.push({ id, planId: body.rateLimitId, requests, limited, failed });
       keyPage ??= `/keys/${id}`;
       if (requests > 0) await stage.use(secret, sends, path, { 'x-customer-id': 'north-store' });
     }
     await writeSampleUsage(stage.fleet.databaseUrl, past);
-    const made = await bodyOf(
-      client.POST('/tollgate/admin-token/create', {
-        body: {
-          name: 'Operations',
-          scopes: [
-            'keys:read',
-            'keys:write',
-            'keys:delete',
-            'limits:write',
-            'plans:read',
-            'plans:write',
-            'usage:read',
-            'audit:read',
-            'tokens:write',
-            'webhooks:read',
-            'webhooks:write',
-          ],
-        },
-      }),
-    );
-    token = made.secret;
-    stage.keepSecret(token);
+    const scopes = [
+      ...['keys:read', 'keys:write', 'keys:delete', 'limits:write', 'plans:read', 'plans:write'],
+      ...['usage:read', 'audit:read', 'tokens:write', 'webhooks:read', 'webhooks:write'],
+    ];
+    token = (await stage.makeToken({ name: 'Operations', scopes })).secret;
     if (pictures !== undefined) await mkdir(pictures, { recursive: true });
   }, 300_000);
   afterAll(async () => {
@@ -250,20 +232,9 @@ describe('every page of the console', () => {
   });
 
   it('shows hostile names as text', async () => {
-    const made = await fetch(`${stage.url}/consumer-api-key/create`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${ROOT_TOKEN}`,
-        'content-type': 'application/json',
-        'x-audit-reason': 'A name that is <b>hostile</b>',
-      },
-      body: JSON.stringify({
-        name: HOSTILE,
-        externalId: HOSTILE,
-        tags: ['staging'],
-        metadata: { note: HOSTILE },
-      }),
-    });
+    const fields = { name: HOSTILE, externalId: HOSTILE, tags: ['staging'], metadata: { note: HOSTILE } };
+    const reason = { 'x-audit-reason': 'A name that is <b>hostile</b>' };
+    const made = await stage.fleet.admin.call('POST', '/consumer-api-key/create', fields, reason);
     expect(made.status).toBe(201);
     const tab = await stage.open('/keys?q=onerror', { token });
     await tab.page.getByText(HOSTILE, { exact: true }).first().waitFor();

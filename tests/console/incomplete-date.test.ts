@@ -12,12 +12,6 @@ afterAll(() => stage?.stop());
 const FAULT = 'Enter a complete date that exists, or clear it.';
 const EXPIRES_AT = '2098-01-31T10:00:00Z';
 
-async function makeKey(fields: object): Promise<string> {
-  const { body } = await stage.fleet.admin.call('POST', '/consumer-api-key/create', fields);
-  stage.keepSecret(body.secret);
-  return body.id;
-}
-
 const expiryOf = async (id: string) => (await stage.fleet.admin.detail(id)).expiresAt;
 const dialogOf = (page: Page) => page.getByRole('dialog');
 const press = (page: Page, name: string) => dialogOf(page).getByRole('button', { name }).click();
@@ -40,7 +34,7 @@ it.each<[string, string, string, (page: Page) => Promise<void>]>([
   const paths: Readonly<Record<string, string>> = {
     'a new key': '/keys?create=true',
     'a new token': '/tokens?create',
-    'an override': `/keys/${await makeKey({ name: 'To override' })}`,
+    'an override': `/keys/${(await stage.makeKey({ name: 'To override' })).id}`,
   };
   const { page, requests, close } = await stage.open(paths[what]);
   await open(page);
@@ -68,7 +62,7 @@ it('a date that a button of the form completes is no longer incomplete', async (
 });
 
 it('an expiry that is deleted in part stays as it was, until all of it is deleted', async () => {
-  const id = await makeKey({ name: 'Expires', expiresAt: EXPIRES_AT });
+  const { id } = await stage.makeKey({ name: 'Expires', expiresAt: EXPIRES_AT });
   const { page, close } = await stage.open(`/keys/${id}`);
   await page.getByRole('button', { name: 'Edit', exact: true }).click();
   const field = dialogOf(page).getByLabel('Expires');
@@ -90,7 +84,7 @@ it('an expiry that is deleted in part stays as it was, until all of it is delete
 });
 
 it('the expiry of many keys is named before it changes, and an incomplete one changes none', async () => {
-  const id = await makeKey({ name: 'Of many', externalId: 'many', expiresAt: EXPIRES_AT });
+  const { id } = await stage.makeKey({ name: 'Of many', externalId: 'many', expiresAt: EXPIRES_AT });
   const { page, requests, close } = await stage.open('/keys?externalId=many');
   await page.getByLabel('Select Of many').check();
   await page.getByRole('button', { name: 'Change selected…' }).click();

@@ -9,12 +9,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => stage?.stop());
 
-async function makeKey(fields: object): Promise<{ readonly id: string; readonly secret: string }> {
-  const { status, body } = await stage.fleet.admin.call('POST', '/consumer-api-key/create', fields);
-  if (status !== 201) throw new Error(`the key was not made: ${JSON.stringify(body)}`);
-  stage.keepSecret(body.secret);
-  return body;
-}
+const makeKey = (fields: object) => stage.makeKey(fields);
 
 async function makePlan(rateLimitId: string, limit: number): Promise<void> {
   await stage.fleet.admin.makePlan(rateLimitId, limit, 'hour');
@@ -425,9 +420,7 @@ describe('the sign in', () => {
 describe('a session', () => {
   it('of a token that may only read has nothing to click that would be rejected', async () => {
     const { id } = await makeKey({ name: 'Only read' });
-    const token = { name: 'Reader', scopes: ['read-only'] };
-    const { secret } = (await stage.fleet.admin.call('POST', '/tollgate/admin-token/create', token)).body;
-    stage.keepSecret(secret);
+    const { secret } = await stage.makeToken({ name: 'Reader', scopes: ['read-only'] });
     const { page, close } = await stage.open(`/keys/${id}`, { token: secret });
     await page.getByText('No rotation is under way').waitFor();
     for (const name of [
@@ -447,11 +440,9 @@ describe('a session', () => {
   });
 
   it('whose token is deleted ends, and goes on at the same place with another', async () => {
-    const token = { name: 'Short', scopes: ['read-only'] };
-    const { body } = await stage.fleet.admin.call('POST', '/tollgate/admin-token/create', token);
-    stage.keepSecret(body.secret);
-    const tab = await stage.open('/keys?status=all', { token: body.secret, clock: true });
-    await stage.fleet.admin.call('DELETE', `/tollgate/admin-token/${body.adminTokenId}`);
+    const { adminTokenId, secret } = await stage.makeToken({ name: 'Short', scopes: ['read-only'] });
+    const tab = await stage.open('/keys?status=all', { token: secret, clock: true });
+    await stage.fleet.admin.call('DELETE', `/tollgate/admin-token/${adminTokenId}`);
     await tab.untilSeen(tab.page.getByText('The token is no longer valid.'));
     await tab.signIn(stage.rootToken);
     await tab.page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();

@@ -23,8 +23,7 @@ function signal(name: NodeJS.Signals): void {
 }
 
 it('the last data stays with its age while the gateway is silent', async () => {
-  const { body } = await stage.fleet.admin.call('POST', '/consumer-api-key/create', { name: 'Seen' });
-  stage.keepSecret(body.secret);
+  await stage.makeKey({ name: 'Seen' });
   const { page, untilSeen, close } = await stage.open('/keys', { clock: true });
   const key = page.getByRole('link', { name: 'Seen' });
   const notice = page.getByText('The gateway or its store does not respond. This is how it was');
