@@ -5,8 +5,14 @@ import { useApi } from './api-context.tsx';
 import { pollBeside, useFollowed } from './followed.ts';
 import { type Call, type Live, type LiveOptions, POLL_MS, pollAfter, statusOf, useAllowed } from './live.ts';
 
-/** Rows that a page of a list asks for. */
-export const PAGE_ROWS = 100;
+const PAGE_ROWS = 100;
+
+/** The part of a query that chooses a page of a list. */
+interface PageQuery {
+  readonly limit: number;
+  /** Of a later page than the first. */
+  readonly cursor?: string;
+}
 
 export interface LivePages<Row> extends Live<readonly Row[]> {
   /** The rows on all pages, if the request has `count`. */
@@ -38,7 +44,7 @@ export interface LivePagesOptions<T, Row> extends LiveOptions {
  */
 export function useLivePages<T, Row>(
   key: readonly unknown[],
-  call: (client: ManagementClient, cursor: string | undefined, signal: AbortSignal) => ReturnType<Call<T>>,
+  call: (client: ManagementClient, query: PageQuery, signal: AbortSignal) => ReturnType<Call<T>>,
   { page, ...options }: LivePagesOptions<T, Row>,
 ): LivePages<Row> {
   const { client } = useApi();
@@ -46,7 +52,10 @@ export function useLivePages<T, Row>(
   const { isFollowed, oldPage, forgetOldPage } = useFollowedPages(key, options.follows);
   const query = useInfiniteQuery({
     queryKey: key,
-    queryFn: async ({ signal, pageParam }) => page(await bodyOf(call(client, pageParam, signal))),
+    queryFn: async ({ signal, pageParam: cursor }) => {
+      const query = { limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) };
+      return page(await bodyOf(call(client, query, signal)));
+    },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.nextCursor,
     enabled: allowed && options.enabled !== false,

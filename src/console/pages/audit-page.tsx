@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import { useScopes } from '../api/api-context.tsx';
 import { AUDITED_EVENTS } from '../api/followed.ts';
-import { type LivePages, PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
+import { type LivePages, useLivePages } from '../api/live-pages.ts';
 import { Button, TextButton } from '../components/forms/button.tsx';
 import { CsvButton } from '../components/forms/csv-button.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
@@ -120,17 +120,9 @@ function NoEntries({ isFiltered, onClear }: NoEntriesProps) {
 function useAuditEntries(filter: AuditFilter) {
   return useLivePages(
     ['audit', filter],
-    (client, cursor, signal) =>
+    (client, query, signal) =>
       client.GET('/tollgate/audit-log', {
-        params: {
-          query: {
-            ...auditQuery(filter),
-            format: 'json',
-            limit: PAGE_ROWS,
-            count: 'true',
-            ...(cursor !== undefined && { cursor }),
-          },
-        },
+        params: { query: { ...auditQuery(filter), format: 'json', count: 'true', ...query } },
         signal,
       }),
     {

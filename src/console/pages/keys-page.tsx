@@ -3,7 +3,7 @@ import { useMemo } from 'react';
 import { useSearchParams } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
 import { useLive } from '../api/live.ts';
-import { PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
+import { useLivePages } from '../api/live-pages.ts';
 import { Button, TextButton } from '../components/forms/button.tsx';
 import { DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
@@ -33,9 +33,9 @@ export function KeysPage() {
     });
   const list = useLivePages(
     ['keys', filter.query],
-    (client, cursor, signal) =>
+    (client, query, signal) =>
       client.GET('/consumer-api-key', {
-        params: { query: { ...filter.query, ...pageQuery(cursor), include: 'usage,limits' } },
+        params: { query: { ...filter.query, ...query, ...countOfFirst(query), include: 'usage,limits' } },
         signal,
       }),
     { page: ({ apiKeys, total, nextCursor }) => ({ rows: apiKeys, total, nextCursor }), scope: 'keys:read' },
@@ -83,8 +83,8 @@ export function KeysPage() {
 }
 
 /** The total is requested only with the first page. */
-function pageQuery(cursor: string | undefined): KeyListQuery {
-  return { limit: PAGE_ROWS, ...(cursor === undefined ? { count: 'true' } : { cursor }) };
+function countOfFirst({ cursor }: { readonly cursor?: string }): KeyListQuery {
+  return cursor === undefined ? { count: 'true' } : {};
 }
 
 function Count({ shown, filter }: { readonly shown: number | undefined; readonly filter: KeyFilter }) {

@@ -1,7 +1,7 @@
 import { Gauge, Plus } from 'lucide-react';
 import { Link, useSearchParams } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
-import { PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
+import { useLivePages } from '../api/live-pages.ts';
 import { Button, ButtonLink } from '../components/forms/button.tsx';
 import { Input } from '../components/forms/field.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
@@ -71,17 +71,9 @@ function PlanList() {
 function usePlans(q: string) {
   return useLivePages(
     ['plans', 'list', q],
-    (client, cursor, signal) =>
+    (client, query, signal) =>
       client.GET('/rate-limit', {
-        params: {
-          query: {
-            limit: PAGE_ROWS,
-            count: 'true',
-            include: 'keys',
-            ...(q !== '' && { q }),
-            ...(cursor !== undefined && { cursor }),
-          },
-        },
+        params: { query: { count: 'true', include: 'keys', ...(q !== '' && { q }), ...query } },
         signal,
       }),
     {

@@ -2,7 +2,7 @@ import { EllipsisVertical, Plus, ShieldCheck } from 'lucide-react';
 import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
-import { PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
+import { useLivePages } from '../api/live-pages.ts';
 import { Button, TextButton } from '../components/forms/button.tsx';
 import { Menu } from '../components/forms/menu.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
@@ -87,11 +87,7 @@ function Tokens() {
 function useTokens() {
   return useLivePages(
     ['tokens'],
-    (client, cursor, signal) =>
-      client.GET('/tollgate/admin-token', {
-        params: { query: { limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) } },
-        signal,
-      }),
+    (client, query, signal) => client.GET('/tollgate/admin-token', { params: { query }, signal }),
     { page: ({ adminTokens, nextCursor }) => ({ rows: adminTokens, nextCursor }), scope: 'tokens:write' },
   );
 }

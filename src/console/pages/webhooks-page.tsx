@@ -1,7 +1,7 @@
 import { Plus, Webhook as WebhookIcon } from 'lucide-react';
 import { Link, useSearchParams } from 'wouter';
 import { useScopes } from '../api/api-context.tsx';
-import { PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
+import { useLivePages } from '../api/live-pages.ts';
 import { Button } from '../components/forms/button.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
@@ -67,11 +67,7 @@ function Webhooks() {
 function useWebhooks() {
   return useLivePages(
     ['webhooks'],
-    (client, cursor, signal) =>
-      client.GET('/tollgate/webhook', {
-        params: { query: { limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) } },
-        signal,
-      }),
+    (client, query, signal) => client.GET('/tollgate/webhook', { params: { query }, signal }),
     { page: ({ webhooks, nextCursor }) => ({ rows: webhooks, nextCursor }), scope: 'webhooks:read' },
   );
 }

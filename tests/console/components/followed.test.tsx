@@ -41,11 +41,7 @@ function Keys() {
 function KeyPages() {
   const { data, loadMore, isBehind, isFollowed, refresh } = useLivePages(
     ['pages'],
-    (client, cursor, signal) =>
-      client.GET('/consumer-api-key', {
-        params: { query: { ...(cursor !== undefined && { cursor }) } },
-        signal,
-      }),
+    (client, query, signal) => client.GET('/consumer-api-key', { params: { query }, signal }),
     {
       page: ({ apiKeys, nextCursor }) => ({ rows: apiKeys, nextCursor }),
       follows: KEY_EVENTS,

@@ -43,9 +43,8 @@ interface ListProps {
 function List({ label, onCall }: ListProps) {
   const keys = useLivePages(
     [label],
-    (client, cursor, signal) => {
+    (client, query, signal) => {
       onCall?.(label);
-      const query = cursor === undefined ? {} : { cursor };
       return client.GET('/consumer-api-key', { params: { query }, signal });
     },
     { page: ({ apiKeys, nextCursor }) => ({ rows: apiKeys, nextCursor }), pollMs: false },

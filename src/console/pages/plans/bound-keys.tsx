@@ -50,17 +50,10 @@ export function BoundKeys({ rateLimitId }: { readonly rateLimitId: string }) {
 function useBoundKeys(rateLimitId: string) {
   return useLivePages(
     ['plan', rateLimitId, 'keys'],
-    (client, cursor, signal) =>
+    (client, query, signal) =>
       client.GET('/consumer-api-key', {
         params: {
-          query: {
-            rateLimitId,
-            sort: 'lastUsedAt',
-            order: 'desc',
-            limit: 50,
-            count: 'true',
-            ...(cursor !== undefined && { cursor }),
-          },
+          query: { ...query, rateLimitId, sort: 'lastUsedAt', order: 'desc', limit: 50, count: 'true' },
         },
         signal,
       }),

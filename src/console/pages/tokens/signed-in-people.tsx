@@ -2,7 +2,7 @@ import { UserRound } from 'lucide-react';
 import { useState } from 'react';
 import type { components } from '../../../client/management-api.ts';
 import { useChange } from '../../api/change.ts';
-import { PAGE_ROWS, useLivePages } from '../../api/live-pages.ts';
+import { useLivePages } from '../../api/live-pages.ts';
 import { readProviderSignIn } from '../../api/provider-sign-in.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { ChangeForm } from '../../components/forms/change-form.tsx';
@@ -51,11 +51,7 @@ function Sessions() {
 function useSessions() {
   return useLivePages(
     ['sessions'],
-    (client, cursor, signal) =>
-      client.GET('/tollgate/session', {
-        params: { query: { limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) } },
-        signal,
-      }),
+    (client, query, signal) => client.GET('/tollgate/session', { params: { query }, signal }),
     { page: ({ sessions, nextCursor }) => ({ rows: sessions, nextCursor }), scope: 'tokens:write' },
   );
 }

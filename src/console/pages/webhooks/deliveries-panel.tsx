@@ -72,15 +72,11 @@ function statusOf(text: string | null): Status | undefined {
 function useDeliveries(webhookId: string, status: Status | undefined) {
   return useLivePages(
     ['webhooks', webhookId, 'deliveries', status],
-    (client, cursor, signal) =>
+    (client, query, signal) =>
       client.GET('/tollgate/webhook/{webhookId}/deliveries', {
         params: {
           path: { webhookId },
-          query: {
-            limit: ROWS,
-            ...(status !== undefined && { status }),
-            ...(cursor !== undefined && { cursor }),
-          },
+          query: { ...query, limit: ROWS, ...(status !== undefined && { status }) },
         },
         signal,
       }),
