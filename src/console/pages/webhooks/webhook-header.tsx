@@ -30,6 +30,7 @@ export function WebhookHeader({ webhook, etag }: WebhookHeaderProps) {
   const { can } = useScopes();
   const mayChange = useMayChange()(webhook);
   const [open, setOpen] = useState<Change>();
+  const dialog = { webhook, onClose: () => setOpen(undefined) };
   return (
     <>
       <PageHeader
@@ -52,9 +53,10 @@ export function WebhookHeader({ webhook, etag }: WebhookHeaderProps) {
           )
         }
       />
-      {open !== undefined && (
-        <ChangeDialog kind={open} webhook={webhook} etag={etag} onClose={() => setOpen(undefined)} />
-      )}
+      {open === 'edit' && <EditWebhook {...dialog} etag={etag} />}
+      {open === 'rotate' && <RotateWebhook {...dialog} />}
+      {open === 'enable' && <EnableWebhook {...dialog} />}
+      {open === 'delete' && <DeleteWebhook {...dialog} />}
     </>
   );
 }
@@ -103,24 +105,6 @@ function TestButton({ webhook: { webhookId } }: { readonly webhook: Webhook }) {
       </Button>
     </>
   );
-}
-
-interface ChangeDialogProps extends WebhookHeaderProps {
-  readonly kind: Change;
-  readonly onClose: () => void;
-}
-
-function ChangeDialog({ kind, webhook, etag, onClose }: ChangeDialogProps) {
-  switch (kind) {
-    case 'edit':
-      return <EditWebhook webhook={webhook} etag={etag} onClose={onClose} />;
-    case 'rotate':
-      return <RotateWebhook webhook={webhook} onClose={onClose} />;
-    case 'enable':
-      return <EnableWebhook webhook={webhook} onClose={onClose} />;
-    case 'delete':
-      return <DeleteWebhook webhook={webhook} onClose={onClose} />;
-  }
 }
 
 function About({ webhook: { webhookId, createdAt, lastUpdated } }: { readonly webhook: Webhook }) {

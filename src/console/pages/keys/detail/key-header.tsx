@@ -28,6 +28,7 @@ type Change = 'edit' | 'rotate' | 'enable' | 'delete';
 export function KeyHeader({ apiKey, etag }: KeyHeaderProps) {
   const { can } = useScopes();
   const [open, setOpen] = useState<Change>();
+  const dialog = { apiKey, onClose: () => setOpen(undefined) };
   const items: MenuItem[] = [];
   if (can('keys:write'))
     items.push({
@@ -51,9 +52,10 @@ export function KeyHeader({ apiKey, etag }: KeyHeaderProps) {
           </>
         }
       />
-      {open !== undefined && (
-        <ChangeDialog kind={open} apiKey={apiKey} etag={etag} onClose={() => setOpen(undefined)} />
-      )}
+      {open === 'edit' && <EditKeyDialog {...dialog} etag={etag} />}
+      {open === 'rotate' && <RotateKeyDialog {...dialog} />}
+      {open === 'enable' && <EnableKeyDialog {...dialog} />}
+      {open === 'delete' && <DeleteKeyDialog {...dialog} />}
     </>
   );
 }
@@ -71,24 +73,6 @@ function ChangeButtons({ onChange }: { readonly onChange: (change: Change) => vo
       </Button>
     </>
   );
-}
-
-interface ChangeDialogProps extends KeyHeaderProps {
-  readonly kind: Change;
-  readonly onClose: () => void;
-}
-
-function ChangeDialog({ kind, apiKey, etag, onClose }: ChangeDialogProps) {
-  switch (kind) {
-    case 'edit':
-      return <EditKeyDialog apiKey={apiKey} etag={etag} onClose={onClose} />;
-    case 'rotate':
-      return <RotateKeyDialog apiKey={apiKey} onClose={onClose} />;
-    case 'enable':
-      return <EnableKeyDialog apiKey={apiKey} onClose={onClose} />;
-    case 'delete':
-      return <DeleteKeyDialog apiKey={apiKey} onClose={onClose} />;
-  }
 }
 
 function About({ apiKey }: { readonly apiKey: KeyDetail }) {
