@@ -1,7 +1,6 @@
-import { Link } from 'wouter';
 import type { components } from '../../../../client/management-api.ts';
-import { useScopes } from '../../../api/api-context.tsx';
 import { Facts } from '../../../components/layout/facts.tsx';
+import { PageLink } from '../../../components/text/page-link.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { StatusBadge } from '../../../components/text/status-badge.tsx';
 import { formatNumber } from '../../../format/numbers.ts';
@@ -32,7 +31,12 @@ function KeyFacts(verdict: Verdict & { readonly keyId: string }) {
   return (
     <Facts
       facts={[
-        ['Key', <KeyText key="key" keyId={keyId} name={name ?? keyId} />],
+        [
+          'Key',
+          <PageLink key="key" scope="keys:read" href={`/keys/${keyId}`}>
+            <bdi>{name ?? keyId}</bdi>
+          </PageLink>,
+        ],
         ['Plan', rateLimitId ?? 'none: unlimited'],
         ['Customer', <bdi key="customer">{customerId}</bdi>],
         ...limits.map(
@@ -49,16 +53,5 @@ function KeyFacts(verdict: Verdict & { readonly keyId: string }) {
           : [['Retry', `after ${formatNumber(retryAfterSeconds)} s`] as const]),
       ]}
     />
-  );
-}
-
-function KeyText({ keyId, name }: { readonly keyId: string; readonly name: string }) {
-  const { can } = useScopes();
-  return can('keys:read') ? (
-    <Link href={`/keys/${keyId}`}>
-      <bdi>{name}</bdi>
-    </Link>
-  ) : (
-    <bdi>{name}</bdi>
   );
 }

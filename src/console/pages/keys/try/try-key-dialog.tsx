@@ -14,6 +14,24 @@ const EMPTY = { secret: '', method: 'GET', path: '/', customerId: '', address: '
 
 type Draft = typeof EMPTY;
 
+const REQUEST_FIELDS = [
+  { name: 'method', label: 'Method' },
+  { name: 'path', label: 'Path' },
+  { name: 'customerId', label: 'Customer', optional: true },
+  {
+    name: 'address',
+    label: 'Address',
+    optional: true,
+    hint: 'Where the request comes from, for a key that is restricted to addresses.',
+  },
+  {
+    name: 'origin',
+    label: 'Origin',
+    optional: true,
+    hint: 'Of the web page that makes the request, for a key that is restricted to origins.',
+  },
+] as const;
+
 /** Opens the dialog. Nothing without the scope for it. */
 export function TryKeyButton() {
   const { can } = useScopes();
@@ -55,7 +73,15 @@ function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
           value={draft.secret}
           onText={(secret) => set({ secret })}
         />
-        <RequestFields draft={draft} set={set} error={error} />
+        {REQUEST_FIELDS.map(({ name, ...field }) => (
+          <TextField
+            key={name}
+            {...field}
+            error={fieldMessage(error, name)}
+            value={draft[name]}
+            onText={(text) => set({ [name]: text })}
+          />
+        ))}
         {verdict !== undefined && <KeyVerdict verdict={verdict} />}
         <SubmitActions
           submit="Try"
@@ -66,54 +92,6 @@ function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
         />
       </Form>
     </Dialog>
-  );
-}
-
-interface RequestFieldsProps {
-  readonly draft: Draft;
-  readonly set: (change: Partial<Draft>) => void;
-  readonly error: unknown;
-}
-
-function RequestFields({ draft, set, error }: RequestFieldsProps) {
-  return (
-    <>
-      <TextField
-        label="Method"
-        error={fieldMessage(error, 'method')}
-        value={draft.method}
-        onText={(method) => set({ method })}
-      />
-      <TextField
-        label="Path"
-        error={fieldMessage(error, 'path')}
-        value={draft.path}
-        onText={(path) => set({ path })}
-      />
-      <TextField
-        label="Customer"
-        optional
-        error={fieldMessage(error, 'customerId')}
-        value={draft.customerId}
-        onText={(customerId) => set({ customerId })}
-      />
-      <TextField
-        label="Address"
-        optional
-        hint="Where the request comes from, for a key that is restricted to addresses."
-        error={fieldMessage(error, 'address')}
-        value={draft.address}
-        onText={(address) => set({ address })}
-      />
-      <TextField
-        label="Origin"
-        optional
-        hint="Of the web page that makes the request, for a key that is restricted to origins."
-        error={fieldMessage(error, 'origin')}
-        value={draft.origin}
-        onText={(origin) => set({ origin })}
-      />
-    </>
   );
 }
 
@@ -149,12 +127,10 @@ function useVerdict() {
 /** Fields that are empty are not sent: the gateway takes its defaults for them. */
 function bodyFor(draft: Draft) {
   const method = draft.method.trim().toUpperCase();
-  const [path, customerId, address, origin] = [
-    draft.path.trim(),
-    draft.customerId.trim(),
-    draft.address.trim(),
-    draft.origin.trim(),
-  ];
+  const path = draft.path.trim();
+  const customerId = draft.customerId.trim();
+  const address = draft.address.trim();
+  const origin = draft.origin.trim();
   return {
     secret: draft.secret.trim(),
     ...(method !== '' && { method }),
