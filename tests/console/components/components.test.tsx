@@ -76,7 +76,7 @@ describe('components of the console', () => {
           starts: [Date.UTC(2026, 0, 5, 10), Date.UTC(2026, 0, 5, 11)],
           series: [
             { name: 'Allowed', tone: 'allowed', values: [3, 4] },
-            { name: hostile, tone: 'other', values: [1, null] },
+            { name: hostile, tone: 'failed', values: [1, null] },
           ],
         }}
       />,

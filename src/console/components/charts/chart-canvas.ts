@@ -52,7 +52,6 @@ const COLOURS: Readonly<Record<SeriesTone, string>> = {
   allowed: '--allowed-fill',
   limited: '--limited-fill',
   failed: '--failed-fill',
-  other: '--accent',
   before: '--text-faint',
 };
 

@@ -1,5 +1,5 @@
 /** The meaning of a series. It decides the colour, which is the same in every chart. `before`: the previous period, dashed. */
-export type SeriesTone = 'allowed' | 'limited' | 'failed' | 'other' | 'before';
+export type SeriesTone = 'allowed' | 'limited' | 'failed' | 'before';
 
 export interface ChartSeries {
   readonly name: string;
