@@ -1,9 +1,9 @@
 import { ArrowUp, ScrollText } from 'lucide-react';
 import { useState } from 'react';
-import { useSearchParams } from 'wouter';
 import { useScopes } from '../api/api-context.tsx';
 import { AUDITED_EVENTS } from '../api/followed.ts';
 import { type LivePages, useLivePages } from '../api/live-pages.ts';
+import { useAddress } from '../api/use-address.ts';
 import { Button, TextButton } from '../components/forms/button.tsx';
 import { CsvButton } from '../components/forms/csv-button.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
@@ -17,7 +17,7 @@ import { StatusBadge } from '../components/text/status-badge.tsx';
 import { counted } from '../format/numbers.ts';
 import styles from './audit/audit.module.css';
 import { AuditEntryDialog } from './audit/audit-entry-dialog.tsx';
-import { type AuditFilter, auditQuery, readAuditFilter } from './audit/audit-filter.ts';
+import { type AuditFilter, auditQuery, NO_FILTER, readAuditFilter } from './audit/audit-filter.ts';
 import { AuditFilters } from './audit/audit-filters.tsx';
 import { type AuditEntry, actionWords, actorId, changesInShort, targetPage } from './audit/audit-words.ts';
 import { VerifyButton } from './audit/verify-button.tsx';
@@ -30,17 +30,10 @@ export function AuditPage() {
 }
 
 function AuditLog() {
-  const [params, setParams] = useSearchParams();
+  const [params, change] = useAddress();
   const [shown, setShown] = useState<AuditEntry>();
   const filter = readAuditFilter(params);
   const isFiltered = Object.values(filter).some((value) => value !== '');
-  const change = (fields: Partial<AuditFilter>) =>
-    setParams(
-      Object.fromEntries(Object.entries({ ...filter, ...fields }).filter(([, value]) => value !== '')),
-      {
-        replace: true,
-      },
-    );
   const entries = useAuditEntries(filter);
   return (
     <>
@@ -65,7 +58,7 @@ function AuditLog() {
         onOpen={setShown}
         pages={entries}
         total={entries.total}
-        empty={<NoEntries isFiltered={isFiltered} onClear={() => setParams({}, { replace: true })} />}
+        empty={<NoEntries isFiltered={isFiltered} onClear={() => change(NO_FILTER)} />}
       />
       {shown !== undefined && <AuditEntryDialog entry={shown} onClose={() => setShown(undefined)} />}
     </>

@@ -1,10 +1,10 @@
 import { useMemo } from 'react';
-import { useSearchParams } from 'wouter';
 import { ManagementFault } from '../../client/management-fault.ts';
 import { useScopes } from '../api/api-context.tsx';
 import { faultSentence } from '../api/fault-kind.ts';
 import { type Live, useLive } from '../api/live.ts';
 import { readUsageSeries, type UsageSeries } from '../api/read-usage-series.ts';
+import { type AddressFields, useAddress } from '../api/use-address.ts';
 import { Button } from '../components/forms/button.tsx';
 import { CsvButton } from '../components/forms/csv-button.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
@@ -35,23 +35,15 @@ const SLOW_POLL_MS = 30_000;
 
 /** Requests over time by outcome. The URL holds the whole state of the page. */
 export function UsagePage() {
-  const [params, setParams] = useSearchParams();
+  const [params, changeAddress] = useAddress();
   const { can } = useScopes();
   const text = params.toString();
   const view = useMemo(() => readView(new URLSearchParams(text)), [text]);
-  const change = (fields: Readonly<Record<string, string | undefined>>) =>
-    setParams(
-      (present) => {
-        // A moment is in the dates with which it was pointed out.
-        const isElsewhere = ['range', 'from', 'to'].some((name) => name in fields);
-        for (const [name, value] of Object.entries({ ...(isElsewhere && { at: undefined }), ...fields })) {
-          if (value === undefined || value === '') present.delete(name);
-          else present.set(name, value);
-        }
-        return present;
-      },
-      { replace: true },
-    );
+  const change = (fields: AddressFields) => {
+    // A moment is in the dates with which it was pointed out.
+    const isElsewhere = ['range', 'from', 'to'].some((name) => name in fields);
+    changeAddress({ ...(isElsewhere && { at: undefined }), ...fields });
+  };
   if (!can('usage:read')) return <NoScope what="the usage" scope="usage:read" />;
   return (
     <>
@@ -78,7 +70,7 @@ export function UsagePage() {
 
 interface UsageProps {
   readonly view: UsageView;
-  readonly onChange: (fields: Readonly<Record<string, string | undefined>>) => void;
+  readonly onChange: (fields: AddressFields) => void;
 }
 
 function Usage({ view, onChange }: UsageProps) {

@@ -15,6 +15,8 @@ export interface AuditFilter {
   readonly to: string;
 }
 
+export const NO_FILTER = { action: '', actorId: '', targetId: '', from: '', to: '' } satisfies AuditFilter;
+
 export function readAuditFilter(params: URLSearchParams): AuditFilter {
   const text = (name: string) => params.get(name) ?? '';
   const date = (name: string) => (DATE.test(text(name)) ? text(name) : '');

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useId, useState } from 'react';
 import { Button } from '../../components/forms/button.tsx';
 import { Input, Select } from '../../components/forms/field.tsx';
 import styles from './audit.module.css';
-import type { AuditFilter } from './audit-filter.ts';
+import { type AuditFilter, NO_FILTER } from './audit-filter.ts';
 import { ACTION_WORDS, type AuditAction } from './audit-words.ts';
 
 interface AuditFiltersProps {
@@ -52,10 +52,7 @@ export function AuditFilters({ filter, onChange, isFiltered }: AuditFiltersProps
         />
       </Filter>
       {isFiltered && (
-        <Button
-          look="quiet"
-          onClick={() => onChange({ action: '', actorId: '', targetId: '', from: '', to: '' })}
-        >
+        <Button look="quiet" onClick={() => onChange(NO_FILTER)}>
           Clear
         </Button>
       )}

@@ -1,11 +1,11 @@
 import { useMemo } from 'react';
-import { useSearchParams } from 'wouter';
 import type { ManagementClient } from '../../../../client/management-client.ts';
 import { useConsumerAddress } from '../../../api/consumer-address.ts';
 import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
 import { sumOf } from '../../../api/outcome-counts.ts';
 import { jsonSeries, type UsageSeries } from '../../../api/read-usage-series.ts';
+import { useAddress } from '../../../api/use-address.ts';
 import { Chart } from '../../../components/charts/chart.tsx';
 import type { ChartData } from '../../../components/charts/chart-data.ts';
 import { Select } from '../../../components/forms/field.tsx';
@@ -43,7 +43,7 @@ interface Usage {
 
 /** The requests of a key over time, by outcome. */
 export function KeyUsagePanel({ keyId, isUnused = false }: KeyUsagePanelProps) {
-  const [params, setParams] = useSearchParams();
+  const [params, change] = useAddress();
   const range = RANGES.find(({ value }) => value === params.get('range')) ?? RANGES[0];
   const live = useLive(
     ['key-usage', keyId, range.value],
@@ -59,16 +59,7 @@ export function KeyUsagePanel({ keyId, isUnused = false }: KeyUsagePanelProps) {
           aria-label="Range"
           value={range.value}
           options={RANGES.map(({ value, label }) => [value, label])}
-          onText={(chosen) =>
-            setParams(
-              (before) => {
-                const next = new URLSearchParams(before);
-                next.set('range', chosen);
-                return next;
-              },
-              { replace: true },
-            )
-          }
+          onText={(chosen) => change({ range: chosen })}
         />
       }
     >

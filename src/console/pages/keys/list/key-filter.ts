@@ -1,5 +1,5 @@
-import { useSearchParams } from 'wouter';
 import type { paths } from '../../../../client/management-api.ts';
+import { useAddress } from '../../../api/use-address.ts';
 import type { Option } from '../../../components/forms/field.tsx';
 import type { Sort } from '../../../components/layout/data-table.tsx';
 import { SOON_DAYS } from '../key-state.tsx';
@@ -43,20 +43,8 @@ export interface KeyFilter {
 }
 
 export function useKeyFilter(): KeyFilter {
-  const [params, setParams] = useSearchParams();
+  const [params, change] = useAddress();
   const get = (name: FilterName) => params.get(name)?.trim() ?? '';
-  const change = (changes: Readonly<Record<string, string>>) =>
-    setParams(
-      (before) => {
-        const next = new URLSearchParams(before);
-        for (const [name, value] of Object.entries(changes)) {
-          if (value === '') next.delete(name);
-          else next.set(name, value);
-        }
-        return next;
-      },
-      { replace: true },
-    );
   const column = SORTS.find((sort) => sort === params.get('sort')) ?? 'createdAt';
   const order = params.get('order') === 'asc' ? 'asc' : params.get('order') === 'desc' ? 'desc' : undefined;
   const sort = {
