@@ -3,29 +3,17 @@ import { SUGGESTED_GRACE_SECONDS } from '../../../client/suggested-grace.ts';
 import { useApi } from '../../api/api-context.tsx';
 import { useChange } from '../../api/change.ts';
 import { ChangeForm } from '../../components/forms/change-form.tsx';
-import { type Grace, GraceChoice } from '../../components/forms/grace-choice.tsx';
+import { type Consequences, GraceChoice } from '../../components/forms/grace-choice.tsx';
 import { Dialog } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import type { AdminToken } from './shown-token.ts';
 import { TokenSecret } from './token-secret.tsx';
 
-const GRACES: readonly Grace[] = [
-  {
-    seconds: 0,
-    label: 'Now',
-    consequence: 'The previous secret gets 401 from the next request on. For a secret that has leaked.',
-  },
-  {
-    seconds: 3600,
-    label: '1 hour',
-    consequence: 'Both secrets work for an hour: time to replace it by hand.',
-  },
-  { seconds: 86_400, label: '24 hours', consequence: 'Both secrets work for a day: time for a deployment.' },
-  {
-    seconds: 604_800,
-    label: '7 days',
-    consequence: 'Both secrets work for a week. So does a copy in the wrong hands.',
-  },
+const CONSEQUENCES: Consequences = [
+  'The previous secret gets 401 from the next request on. For a secret that has leaked.',
+  'Both secrets work for an hour: time to replace it by hand.',
+  'Both secrets work for a day: time for a deployment.',
+  'Both secrets work for a week. So does a copy in the wrong hands.',
 ];
 
 interface RotateTokenProps {
@@ -70,12 +58,7 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
             the previous one is signed out.
           </Notice>
         )}
-        <GraceChoice
-          legend="When the previous secret ends"
-          graces={GRACES}
-          chosen={graceSeconds}
-          onChange={setGraceSeconds}
-        />
+        <GraceChoice consequences={CONSEQUENCES} chosen={graceSeconds} onChange={setGraceSeconds} />
       </ChangeForm>
     </Dialog>
   );

@@ -3,30 +3,17 @@ import { SUGGESTED_GRACE_SECONDS } from '../../../client/suggested-grace.ts';
 import { useChange } from '../../api/change.ts';
 import { reasonHeader } from '../../api/reason-header.ts';
 import { ChangeForm } from '../../components/forms/change-form.tsx';
-import { type Grace, GraceChoice } from '../../components/forms/grace-choice.tsx';
+import { type Consequences, GraceChoice } from '../../components/forms/grace-choice.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
 import { Dialog } from '../../components/layout/dialog.tsx';
 import { type Webhook, webhookName } from './shown-webhook.ts';
 import { WebhookSecret } from './webhook-secret.tsx';
 
-const GRACES: readonly Grace[] = [
-  {
-    seconds: 0,
-    label: 'Now',
-    consequence:
-      'Receivers with the previous secret reject events from now on. For a secret that has leaked.',
-  },
-  {
-    seconds: 3600,
-    label: '1 hour',
-    consequence: 'Both secrets sign for an hour: time to replace it by hand.',
-  },
-  { seconds: 86_400, label: '24 hours', consequence: 'Both secrets sign for a day: time for a deployment.' },
-  {
-    seconds: 604_800,
-    label: '7 days',
-    consequence: 'Both secrets sign for a week. A receiver can accept either.',
-  },
+const CONSEQUENCES: Consequences = [
+  'Receivers with the previous secret reject events from now on. For a secret that has leaked.',
+  'Both secrets sign for an hour: time to replace it by hand.',
+  'Both secrets sign for a day: time for a deployment.',
+  'Both secrets sign for a week. A receiver can accept either.',
 ];
 
 interface RotateWebhookProps {
@@ -72,12 +59,7 @@ export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
         onSubmit={submit}
         onCancel={onClose}
       >
-        <GraceChoice
-          legend="When the previous secret ends"
-          graces={GRACES}
-          chosen={graceSeconds}
-          onChange={setGraceSeconds}
-        />
+        <GraceChoice consequences={CONSEQUENCES} chosen={graceSeconds} onChange={setGraceSeconds} />
         <ReasonField value={reason} onChange={setReason} />
       </ChangeForm>
     </Dialog>

@@ -3,26 +3,18 @@ import type { components } from '../../../../client/management-api.ts';
 import { SUGGESTED_GRACE_SECONDS } from '../../../../client/suggested-grace.ts';
 import { useChange } from '../../../api/change.ts';
 import { ChangeForm } from '../../../components/forms/change-form.tsx';
-import { type Grace, GraceChoice } from '../../../components/forms/grace-choice.tsx';
+import { type Consequences, GraceChoice } from '../../../components/forms/grace-choice.tsx';
 import { Dialog } from '../../../components/layout/dialog.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import { HandoverChoice, handoverField, NO_HANDOVER } from './handover-choice.tsx';
 import { NewSecret } from './new-secret.tsx';
 import { RecentUse } from './recent-use.tsx';
 
-const GRACES: readonly Grace[] = [
-  {
-    seconds: 0,
-    label: 'Now',
-    consequence: 'The previous secret gets 401 from the next request on. For a secret that has leaked.',
-  },
-  { seconds: 3600, label: '1 hour', consequence: 'Both secrets work for an hour, then only the new one.' },
-  { seconds: 86_400, label: '24 hours', consequence: 'Both secrets work until this time tomorrow.' },
-  {
-    seconds: 604_800,
-    label: '7 days',
-    consequence: 'Both secrets work for a week: time for a consumer to deploy the new one.',
-  },
+const CONSEQUENCES: Consequences = [
+  'The previous secret gets 401 from the next request on. For a secret that has leaked.',
+  'Both secrets work for an hour, then only the new one.',
+  'Both secrets work until this time tomorrow.',
+  'Both secrets work for a week: time for a consumer to deploy the new one.',
 ];
 
 interface RotateKeyDialogProps {
@@ -67,12 +59,7 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
         onSubmit={submit}
         onCancel={onClose}
       >
-        <GraceChoice
-          legend="When the previous secret ends"
-          graces={GRACES}
-          chosen={graceSeconds}
-          onChange={setGraceSeconds}
-        />
+        <GraceChoice consequences={CONSEQUENCES} chosen={graceSeconds} onChange={setGraceSeconds} />
         <HandoverChoice draft={handover} onChange={setHandover} />
       </ChangeForm>
     </Dialog>
