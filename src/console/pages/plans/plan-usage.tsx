@@ -1,13 +1,11 @@
 import { useMemo } from 'react';
 import { Link } from 'wouter';
-import { sumOf } from '../../api/outcome-counts.ts';
 import type { UsageSeries } from '../../api/read-usage-series.ts';
 import { Chart } from '../../components/charts/chart.tsx';
 import { Panel } from '../../components/layout/panel.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
-import { bucketsOf } from '../usage/buckets.ts';
 import { ChartSkeleton } from '../usage/chart-skeleton.tsx';
-import { outcomeSentence, outcomeSeries } from '../usage/outcome-chart.ts';
+import { outcomeChart, outcomeSentence } from '../usage/outcome-chart.ts';
 import { usePlanDay } from './use-plan-day.ts';
 
 /** The outcomes of the last 24 hours of a plan's requests. */
@@ -27,15 +25,6 @@ export function PlanUsage({ rateLimitId }: { readonly rateLimitId: string }) {
 }
 
 function DayChart({ series }: { readonly series: UsageSeries }) {
-  const { starts, outcomes } = useMemo(() => bucketsOf(series, 'hour'), [series]);
-  const data = useMemo(
-    () => ({
-      starts,
-      series: outcomeSeries(outcomes),
-      completeUntil: Date.parse(series.completeUntil),
-      labels: 'time' as const,
-    }),
-    [starts, outcomes, series.completeUntil],
-  );
-  return <Chart data={data} sentence={outcomeSentence(sumOf(outcomes), 'in 24 hours')} />;
+  const { data, total } = useMemo(() => outcomeChart(series, 'hour'), [series]);
+  return <Chart data={data} sentence={outcomeSentence(total, 'in 24 hours')} />;
 }

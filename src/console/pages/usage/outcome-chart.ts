@@ -1,6 +1,23 @@
-import type { Outcomes } from '../../api/outcome-counts.ts';
-import type { ChartSeries } from '../../components/charts/chart-data.ts';
+import { type Outcomes, sumOf } from '../../api/outcome-counts.ts';
+import type { UsageSeries } from '../../api/read-usage-series.ts';
+import type { ChartData, ChartSeries } from '../../components/charts/chart-data.ts';
 import { counted, formatNumber } from '../../format/numbers.ts';
+import { bucketsOf, type Interval } from './buckets.ts';
+
+/** The outcomes of a series as a chart, and their sum. */
+export function outcomeChart(
+  series: UsageSeries,
+  interval: Interval,
+): { readonly data: ChartData; readonly total: Outcomes } {
+  const { starts, outcomes } = bucketsOf(series, interval);
+  const data: ChartData = {
+    starts,
+    series: outcomeSeries(outcomes),
+    completeUntil: Date.parse(series.completeUntil),
+    labels: interval === 'hour' ? 'time' : 'date',
+  };
+  return { data, total: sumOf(outcomes) };
+}
 
 /** The three outcomes as stacked series. */
 export function outcomeSeries(outcomes: readonly Outcomes[]): readonly ChartSeries[] {

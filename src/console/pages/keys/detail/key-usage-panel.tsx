@@ -3,11 +3,9 @@ import type { ManagementClient } from '../../../../client/management-client.ts';
 import { useConsumerAddress } from '../../../api/consumer-address.ts';
 import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
-import { sumOf } from '../../../api/outcome-counts.ts';
 import { jsonSeries, type UsageSeries } from '../../../api/read-usage-series.ts';
 import { useAddress } from '../../../api/use-address.ts';
 import { Chart } from '../../../components/charts/chart.tsx';
-import type { ChartData } from '../../../components/charts/chart-data.ts';
 import { Select } from '../../../components/forms/field.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import { LiveState } from '../../../components/states/live-state.tsx';
@@ -15,8 +13,7 @@ import { Skeleton } from '../../../components/states/skeleton.tsx';
 import { CommandLines, firstRequestLines } from '../../../components/text/command-lines.tsx';
 import { timeZone } from '../../../format/exact-time.ts';
 import { now } from '../../../format/now.ts';
-import { bucketsOf } from '../../usage/buckets.ts';
-import { outcomeSentence, outcomeSeries } from '../../usage/outcome-chart.ts';
+import { outcomeChart, outcomeSentence } from '../../usage/outcome-chart.ts';
 import usageStyles from '../../usage/usage.module.css';
 import styles from './key-page.module.css';
 
@@ -113,24 +110,11 @@ interface UsageChartProps {
   readonly isRefreshing: boolean;
 }
 
-function UsageChart({ shown, isRefreshing }: UsageChartProps) {
-  const { data, sentence } = useMemo(() => chartOf(shown), [shown]);
+function UsageChart({ shown: { series, range }, isRefreshing }: UsageChartProps) {
+  const { data, total } = useMemo(() => outcomeChart(series, range.interval), [series, range]);
   return (
     <div className={isRefreshing ? usageStyles.refreshing : undefined} aria-busy={isRefreshing}>
-      <Chart data={data} sentence={sentence} />
+      <Chart data={data} sentence={outcomeSentence(total, `in the ${range.label.toLowerCase()}`)} />
     </div>
   );
-}
-
-function chartOf({ series, range: { label, interval } }: Usage): { data: ChartData; sentence: string } {
-  const { starts, outcomes } = bucketsOf(series, interval);
-  return {
-    sentence: outcomeSentence(sumOf(outcomes), `in the ${label.toLowerCase()}`),
-    data: {
-      starts,
-      completeUntil: Date.parse(series.completeUntil),
-      labels: interval === 'hour' ? 'time' : 'date',
-      series: outcomeSeries(outcomes),
-    },
-  };
 }
