@@ -5,15 +5,9 @@ import { screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { useState } from 'react';
 import { EditToken } from '../../../src/console/pages/tokens/edit-token.tsx';
-import type { AdminToken } from '../../../src/console/pages/tokens/shown-token.ts';
+import { TOKEN } from './support/records.ts';
 import { withScriptedGateway } from './support/stage.tsx';
 
-const TOKEN: AdminToken = {
-  ...{ adminTokenId: 'admin_2', name: 'Deployment', secretHint: 'tga_…1234', scopes: ['keys:read'] },
-  ...{ onlyTags: [], allowedIps: null, expiresAt: null, lastUsedAt: null, rotation: null },
-  createdAt: '2026-01-01T00:00:00Z',
-  lastUpdated: '2026-01-01T00:00:00Z',
-};
 const gateway = withScriptedGateway();
 const user = userEvent.setup();
 beforeEach(() => {

@@ -4,21 +4,10 @@ import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { App } from '../../../src/console/app.tsx';
+import { KEY, WEBHOOK } from './support/records.ts';
 import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const SECRET = 'shown_once';
-const AT = '2026-01-02T03:04:05Z';
-const KEY = {
-  ...{ consumerApiKeyId: 'key_1', name: 'App', secret: '***', createdAt: AT, lastUpdated: AT, enabled: true },
-  ...{ expiresAt: null, rateLimitId: null, externalId: null, tags: [], metadata: null, overrides: {} },
-  ...{ allowedIps: null, allowedOrigins: null, selfService: [], managedBy: null, rotation: null },
-  ...{ secretHint: 'tg_…', lastUsedAt: null, usage: { endpoints: [], usageByCustomer: [] } },
-};
-const WEBHOOK = {
-  ...{ webhookId: 'wh_1', url: 'https://example.com', events: [], onlyTags: [], externalId: null },
-  ...{ description: 'Chat', enabled: true, batch: false, headers: {}, secretHint: 'whsec_…', rotation: null },
-  ...{ disabledReason: null, failingSince: null, managedBy: null, createdAt: AT, lastUpdated: AT },
-};
 const WHOAMI = {
   ...{ type: 'token', adminTokenId: 'adm_1', sessionId: null, subject: null, name: 'Support', email: null },
   ...{ scopes: ['keys:read', 'keys:write', 'webhooks:read', 'webhooks:write', 'tokens:write'] },
@@ -43,7 +32,7 @@ beforeEach(() => {
   found = {
     whoami: { status: 200, body: WHOAMI },
     key_1: { status: 200, body: KEY },
-    wh_1: { status: 200, body: WEBHOOK },
+    whk_1: { status: 200, body: { ...WEBHOOK, events: [] } },
   };
   stub.respond(({ url, method }) => {
     if (method === 'POST') return { status: 201, body: { ...KEY, ...WEBHOOK, secret: SECRET } };
@@ -83,7 +72,7 @@ const rotateWebhook = async () => {
 it.each([
   ['/keys/key_1', 403, rotateKey, 'This token may not see the key'],
   ['/keys/key_1', 404, rotateKey, 'There is no such thing here'],
-  ['/webhooks/wh_1', 403, rotateWebhook, 'This token may not see the webhook'],
+  ['/webhooks/whk_1', 403, rotateWebhook, 'This token may not see the webhook'],
 ] as const)(
   'a secret that is shown once stays until it is kept, also if %s is %i',
   async (path, status, rotate, end) => {

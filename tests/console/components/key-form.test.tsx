@@ -4,13 +4,9 @@ import { cleanup, fireEvent, screen, waitFor } from '@testing-library/react';
 import type { ReactElement } from 'react';
 import { CreateKeyDialog } from '../../../src/console/pages/keys/change/create-key-dialog.tsx';
 import { EditKeyDialog } from '../../../src/console/pages/keys/change/edit-key-dialog.tsx';
-import type { KeyDetail } from '../../../src/console/pages/keys/key-model.ts';
+import { KEY } from './support/records.ts';
 import { withScriptedGateway } from './support/stage.tsx';
 
-const KEY = {
-  ...{ consumerApiKeyId: 'key_1', name: 'Shop', rateLimitId: null, expiresAt: null, externalId: null },
-  ...{ tags: [], metadata: null, allowedIps: null, allowedOrigins: null, selfService: [] },
-} as unknown as KeyDetail;
 const close = () => undefined;
 const edit = <EditKeyDialog apiKey={KEY} etag={'"1"'} onClose={close} />;
 

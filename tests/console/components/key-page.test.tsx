@@ -3,30 +3,25 @@ import { expect, it } from '@jest/globals';
 import { screen, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { KeyPage } from '../../../src/console/pages/key-page.tsx';
+import { KEY } from './support/records.ts';
 import { withScriptedGateway } from './support/stage.tsx';
 
-const AT = '2026-01-02T03:04:05Z';
-const KEY = {
-  ...{ consumerApiKeyId: 'key_1', name: 'Shop', createdAt: AT, lastUpdated: AT, enabled: true },
-  ...{ expiresAt: null, rateLimitId: null, externalId: null, tags: [], metadata: null, overrides: {} },
-  ...{ allowedIps: null, allowedOrigins: null, selfService: [], managedBy: null, rotation: null },
-  ...{ secretHint: 'tg_…', lastUsedAt: null },
-};
-const DETAIL = { ...KEY, secret: '***', usage: { endpoints: [], usageByCustomer: [] } };
+/** The response to a change has neither the secret nor the usage. */
+const { secret: _, usage: __, ...UNSAVED } = KEY;
 
 const gateway = withScriptedGateway();
 
 it('a saved key is shown, and can be saved again, before it has been read again', async () => {
   const reading = Promise.withResolvers<void>();
-  let saved = KEY;
+  let saved = UNSAVED;
   gateway.respond(async ({ method, url, body }) => {
     if (method === 'PATCH') {
       saved = { ...saved, ...JSON.parse(body) };
       return { status: 200, body: saved, headers: { etag: '"2"' } };
     }
     if (url.includes('/limits')) return { status: 200, body: { limits: [] } };
-    if (saved !== KEY) await reading.promise;
-    return { status: 200, body: { ...DETAIL, ...saved }, headers: { etag: '"1"' } };
+    if (saved !== UNSAVED) await reading.promise;
+    return { status: 200, body: { ...KEY, ...saved }, headers: { etag: '"1"' } };
   });
   gateway.render(['keys:read', 'keys:write'], <KeyPage params={{ consumerApiKeyId: 'key_1' }} />);
   const user = userEvent.setup();

@@ -3,11 +3,10 @@ import { expect, it } from '@jest/globals';
 import { screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { KeySecretPanel } from '../../../src/console/pages/keys/detail/key-secret-panel.tsx';
-import type { KeyDetail } from '../../../src/console/pages/keys/key-model.ts';
+import { KEY } from './support/records.ts';
 import { renderSignedIn } from './support/stage.tsx';
 import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
-const KEY = { consumerApiKeyId: 'key_1', secretHint: 'tg_…1234' } as KeyDetail;
 const SECRET = 'tg_revealed';
 
 const stub = withStubbedFetch();

@@ -3,30 +3,12 @@ import { beforeEach, expect, it } from '@jest/globals';
 import { screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { EditKeyDialog } from '../../../src/console/pages/keys/change/edit-key-dialog.tsx';
-import type { KeyDetail } from '../../../src/console/pages/keys/key-model.ts';
 import { EditPlan } from '../../../src/console/pages/plans/editor/edit-plan.tsx';
-import type { Plan } from '../../../src/console/pages/plans/plan-types.ts';
 import { EditToken } from '../../../src/console/pages/tokens/edit-token.tsx';
-import type { AdminToken } from '../../../src/console/pages/tokens/shown-token.ts';
 import { EditWebhook } from '../../../src/console/pages/webhooks/edit-webhook.tsx';
-import type { Webhook } from '../../../src/console/pages/webhooks/shown-webhook.ts';
+import { KEY, PLAN, TOKEN, WEBHOOK } from './support/records.ts';
 import { withScriptedGateway } from './support/stage.tsx';
 
-const KEY = {
-  ...{ consumerApiKeyId: 'key_1', name: 'Shop', rateLimitId: null, expiresAt: null, externalId: null },
-  ...{ tags: [], metadata: null, allowedIps: null, allowedOrigins: null, selfService: [] },
-} as unknown as KeyDetail;
-const TOKEN = {
-  ...{ adminTokenId: 'admin_2', name: 'CI', description: '', scopes: ['keys:read'], onlyTags: [] },
-  ...{ allowedIps: null, expiresAt: null },
-} as unknown as AdminToken;
-const WEBHOOK = {
-  ...{ webhookId: 'whk_1', url: 'https://example.com', events: ['tollgate.key.*'], onlyTags: [] },
-  ...{ externalId: null, description: 'Chat', enabled: true, batch: false, headers: {} },
-} as unknown as Webhook;
-const PLAN = {
-  ...{ rateLimitId: 'gold', description: 'Gold', limit: 100, period: 'day', additionalLimits: [], costs: [] },
-} as unknown as Plan;
 const close = () => undefined;
 
 const gateway = withScriptedGateway();

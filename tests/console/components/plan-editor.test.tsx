@@ -5,12 +5,8 @@ import { userEvent } from '@testing-library/user-event';
 import type { ReactElement } from 'react';
 import { CreatePlan } from '../../../src/console/pages/plans/editor/create-plan.tsx';
 import { EditPlan } from '../../../src/console/pages/plans/editor/edit-plan.tsx';
-import type { Plan } from '../../../src/console/pages/plans/plan-types.ts';
+import { PLAN } from './support/records.ts';
 import { withScriptedGateway } from './support/stage.tsx';
-
-const PLAN = {
-  ...{ rateLimitId: 'gold', description: 'Gold', limit: 100, period: 'day', additionalLimits: [], costs: [] },
-} as unknown as Plan;
 
 const gateway = withScriptedGateway();
 const user = userEvent.setup();

@@ -1,15 +1,11 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { render, screen } from '@testing-library/react';
+import { screen } from '@testing-library/react';
 import { type UserEvent, userEvent } from '@testing-library/user-event';
 import { Router } from 'wouter';
 import { PlanPage } from '../../../src/console/pages/plan-page.tsx';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
-
-const PLAN = {
-  ...{ description: '', limit: 100, period: 'day', additionalLimits: [], costs: [], version: 1 },
-  ...{ managedBy: null, createdAt: '2026-01-01T00:00:00Z', updatedAt: '2026-01-01T00:00:00Z' },
-};
+import { PLAN } from './support/records.ts';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const gateway = withScriptedGateway();
 let readingAgain: PromiseWithResolvers<void>;
@@ -18,7 +14,7 @@ beforeEach(() => {
   readingAgain = Promise.withResolvers<void>();
   let saved: object | undefined;
   gateway.respond(async ({ method, url, body }) => {
-    const plan = { ...PLAN, rateLimitId: 'all' };
+    const plan = { ...PLAN, rateLimitId: 'all', description: '' };
     if (method === 'PATCH') {
       const changed = { ...plan, ...saved, ...JSON.parse(body) };
       saved = changed;
@@ -32,12 +28,11 @@ beforeEach(() => {
     return { status: 200, body: saved ?? plan, headers: { etag: '"1"' } };
   });
   window.history.replaceState({}, '', '/plans/all');
-  render(
-    <SignedIn url={gateway.url} scopes={['plans:read', 'plans:write', 'keys:write']}>
-      <Router>
-        <PlanPage params={{ rateLimitId: 'all' }} />
-      </Router>
-    </SignedIn>,
+  gateway.render(
+    ['plans:read', 'plans:write', 'keys:write'],
+    <Router>
+      <PlanPage params={{ rateLimitId: 'all' }} />
+    </Router>,
   );
   user = userEvent.setup();
 });

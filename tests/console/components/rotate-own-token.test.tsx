@@ -4,6 +4,7 @@ import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { App } from '../../../src/console/app.tsx';
+import { TOKEN } from './support/records.ts';
 import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const OLD = 'tga_old';
@@ -13,10 +14,7 @@ const WHOAMI = {
   ...{ ...GRANT, type: 'token', adminTokenId: 'admin_1', sessionId: null, subject: null, email: null },
   ...{ version: '1.2.3', settings: {} },
 };
-const TOKEN = {
-  ...{ ...GRANT, adminTokenId: 'admin_1', secretHint: 'tga_…1234', allowedIps: null },
-  ...{ lastUsedAt: null, rotation: null, createdAt: '2026-01-01T00:00:00Z' },
-};
+const OWN = { ...TOKEN, ...GRANT, adminTokenId: 'admin_1' };
 const ENDED = { status: 401, body: { error: 'This is no valid token.', code: 'invalid_root_token' } };
 
 const stub = withStubbedFetch();
@@ -45,7 +43,7 @@ async function respond({ url, method, headers }: Request) {
     await rotated.promise;
     return { status: 200, body: { adminTokenId: 'admin_1', secret: NEW, previousValidUntil: null } };
   }
-  return { status: 200, body: url.endsWith('/whoami') ? WHOAMI : { adminTokens: [TOKEN], nextCursor: null } };
+  return { status: 200, body: url.endsWith('/whoami') ? WHOAMI : { adminTokens: [OWN], nextCursor: null } };
 }
 
 const rotate = () => userEvent.click(screen.getByRole('button', { name: 'Rotate token' }));

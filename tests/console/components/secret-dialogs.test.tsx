@@ -9,17 +9,11 @@ import { CreateToken } from '../../../src/console/pages/tokens/create-token.tsx'
 import { RotateToken } from '../../../src/console/pages/tokens/rotate-token.tsx';
 import { CreateWebhook } from '../../../src/console/pages/webhooks/create-webhook.tsx';
 import { RotateWebhook } from '../../../src/console/pages/webhooks/rotate-webhook.tsx';
+import { KEY, TOKEN, WEBHOOK } from './support/records.ts';
 import { renderSignedIn } from './support/stage.tsx';
 import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const SECRET = 'shown_once';
-const KEY = { consumerApiKeyId: 'key_1', name: 'App', lastUsedAt: null } as Parameters<
-  typeof RotateKeyDialog
->[0]['apiKey'];
-const TOKEN = { adminTokenId: 'admin_2', name: 'CI' } as Parameters<typeof RotateToken>[0]['token'];
-const WEBHOOK = { webhookId: 'webhook_1', description: 'Chat', url: 'https://example.com' } as Parameters<
-  typeof RotateWebhook
->[0]['webhook'];
 
 type OnClose = () => void;
 

@@ -1,32 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AdminToken } from '../../../src/console/pages/tokens/shown-token.ts';
 import {
   bodyOfDraft,
   changesOf,
   draftOf,
   EMPTY_TOKEN,
 } from '../../../src/console/pages/tokens/token-draft.ts';
-
-function tokenThatExpires(expiresAt: string | null): AdminToken {
-  return {
-    ...{ adminTokenId: 'admin_2', name: 'Deployment', secretHint: 'tga_…1234', scopes: ['keys:read'] },
-    ...{ onlyTags: [], allowedIps: null, expiresAt, lastUsedAt: null, rotation: null },
-    createdAt: '2026-01-01T00:00:00Z',
-    lastUpdated: '2026-01-01T00:00:00Z',
-  };
-}
+import { TOKEN } from './support/records.ts';
 
 describe('the form of an admin token', () => {
   it('shows the last valid date that was chosen, and not the one after it', () => {
     const { expiresAt } = bodyOfDraft({ ...EMPTY_TOKEN, expires: '2026-05-01' });
-    expect(draftOf(tokenThatExpires(expiresAt)).expires).toBe('2026-05-01');
-    expect(draftOf(tokenThatExpires(null)).expires).toBe('');
+    expect(draftOf({ ...TOKEN, expiresAt }).expires).toBe('2026-05-01');
+    expect(draftOf(TOKEN).expires).toBe('');
   });
 
   it.each(['2026-05-01T00:00:00Z', '2026-05-01T12:34:56Z', '2026-05-01T23:59:59Z'])(
     'keeps the time %s unless the date is edited',
     (expiresAt) => {
-      const token = tokenThatExpires(expiresAt);
+      const token = { ...TOKEN, expiresAt };
       const draft = draftOf(token);
       expect(changesOf(token, { ...draft, name: 'Release' })).toEqual({ name: 'Release' });
       expect(changesOf(token, { ...draft, expires: '2026-06-01' })).toEqual({

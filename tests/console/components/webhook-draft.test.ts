@@ -1,31 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { ManagementFault } from '../../../src/client/management-fault.ts';
-import type { Webhook } from '../../../src/console/pages/webhooks/shown-webhook.ts';
 import {
   bodyOfDraft,
   changesOf,
   draftOf,
   messageFor,
 } from '../../../src/console/pages/webhooks/webhook-draft.ts';
+import { WEBHOOK } from './support/records.ts';
 
-const WEBHOOK: Webhook = {
-  webhookId: 'whk_1',
-  url: 'https://example.com/hooks',
-  events: ['tollgate.key.*'],
-  onlyTags: ['eu'],
-  externalId: null,
-  managedBy: null,
-  description: 'Billing',
-  enabled: true,
-  batch: false,
-  headers: { authorization: '***' },
-  secretHint: 'whsec_Ab3d…9xYz',
-  rotation: null,
-  disabledReason: null,
-  failingSince: null,
-  createdAt: '2026-02-03T04:05:06Z',
-  lastUpdated: '2026-02-03T04:05:06Z',
-};
+const SAVED = { ...WEBHOOK, onlyTags: ['eu'], headers: { authorization: '***' } };
 
 function faultOf(body: object): ManagementFault {
   return new ManagementFault(new Response(null, { status: 400 }), body);
@@ -33,9 +16,9 @@ function faultOf(body: object): ManagementFault {
 
 describe('the form of a webhook', () => {
   it('sends only what was changed, and never the asterisks of a header', () => {
-    const draft = draftOf(WEBHOOK);
-    expect(changesOf(WEBHOOK, draft)).toEqual({});
-    expect(changesOf(WEBHOOK, { ...draft, url: ' https://example.org/ ', onlyTags: 'eu, paid' })).toEqual({
+    const draft = draftOf(SAVED);
+    expect(changesOf(SAVED, draft)).toEqual({});
+    expect(changesOf(SAVED, { ...draft, url: ' https://example.org/ ', onlyTags: 'eu, paid' })).toEqual({
       url: 'https://example.org/',
       onlyTags: ['eu', 'paid'],
     });
@@ -43,9 +26,9 @@ describe('the form of a webhook', () => {
       { name: 'Authorization ', value: 'Bearer x' },
       { name: '', value: '' },
     ];
-    expect(changesOf(WEBHOOK, { ...draft, headers })).toEqual({ headers: { Authorization: 'Bearer x' } });
-    expect(changesOf(WEBHOOK, { ...draft, headers: [] })).toEqual({ headers: {} });
-    expect(changesOf({ ...WEBHOOK, headers: {} }, draftOf({ ...WEBHOOK, headers: {} }))).toEqual({});
+    expect(changesOf(SAVED, { ...draft, headers })).toEqual({ headers: { Authorization: 'Bearer x' } });
+    expect(changesOf(SAVED, { ...draft, headers: [] })).toEqual({ headers: {} });
+    expect(changesOf(WEBHOOK, draftOf(WEBHOOK))).toEqual({});
   });
 
   it('sends each header that has a name or a value, so that the gateway can say what is wrong', () => {

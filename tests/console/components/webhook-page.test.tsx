@@ -1,23 +1,10 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { render, screen, within } from '@testing-library/react';
+import { screen, within } from '@testing-library/react';
 import { type UserEvent, userEvent } from '@testing-library/user-event';
 import { WebhookPage } from '../../../src/console/pages/webhook-page.tsx';
-import { SignedIn, withScriptedGateway } from './support/stage.tsx';
-
-const AT = '2026-01-02T03:04:05Z';
-const WEBHOOK = {
-  ...{
-    webhookId: 'whk_1',
-    url: 'https://example.com/hook',
-    description: 'Orders',
-    enabled: true,
-    batch: false,
-  },
-  ...{ events: ['tollgate.plan.*'], onlyTags: [], headers: {}, secretHint: 'whsec_…', rotation: null },
-  ...{ managedBy: null, disabledReason: null, failingSince: null, lastDelivery: null },
-  ...{ createdAt: AT, updatedAt: AT, version: 1 },
-};
+import { WEBHOOK } from './support/records.ts';
+import { withScriptedGateway } from './support/stage.tsx';
 
 const gateway = withScriptedGateway();
 let reading: PromiseWithResolvers<void>;
@@ -34,10 +21,9 @@ beforeEach(() => {
     if (saved !== WEBHOOK) await reading.promise;
     return { status: 200, body: saved, headers: { etag: '"1"' } };
   });
-  render(
-    <SignedIn url={gateway.url} scopes={['webhooks:read', 'webhooks:write', 'plans:read', 'keys:read']}>
-      <WebhookPage params={{ webhookId: 'whk_1' }} />
-    </SignedIn>,
+  gateway.render(
+    ['webhooks:read', 'webhooks:write', 'keys:read'],
+    <WebhookPage params={{ webhookId: 'whk_1' }} />,
   );
   user = userEvent.setup();
 });
@@ -51,13 +37,13 @@ it('a saved webhook is shown, and can be saved again, before it has been read ag
     await user.click(dialog.getByRole('button', { name: 'Save changes' }));
   };
   await save(' of Alice');
-  await screen.findByText('Orders of Alice', { selector: 'h1 *' });
+  await screen.findByText('Chat of Alice', { selector: 'h1 *' });
   await save(' and Bob');
-  await screen.findByText('Orders of Alice and Bob', { selector: 'h1 *' });
+  await screen.findByText('Chat of Alice and Bob', { selector: 'h1 *' });
   const changes = gateway.requests.filter(({ method }) => method === 'PATCH');
   expect(changes.map(({ headers, body }) => [headers['if-match'], JSON.parse(body)])).toEqual([
-    ['"1"', { description: 'Orders of Alice' }],
-    ['"2"', { description: 'Orders of Alice and Bob' }],
+    ['"1"', { description: 'Chat of Alice' }],
+    ['"2"', { description: 'Chat of Alice and Bob' }],
   ]);
 });
 
