@@ -4,6 +4,21 @@ export type ListedKey = components['schemas']['ListedConsumerKey'];
 export type KeyDetail = components['schemas']['ConsumerKeyDetail'];
 export type LimitCounter = components['schemas']['LimitCounter'];
 
+/** What a dialog about a key gets. */
+export interface KeyDialogProps {
+  readonly apiKey: KeyDetail;
+  readonly onClose: () => void;
+}
+
+/** What a dialog about the window of a limit gets. */
+export interface LimitDialogProps {
+  readonly keyId: string;
+  readonly counter: LimitCounter;
+  /** The customer whose window is shown; empty for anonymous requests. */
+  readonly customerId: string;
+  readonly onClose: () => void;
+}
+
 /** The limit nearest to rejecting: only enforced limits of the whole key count. */
 export function tightestLimit(limits: readonly LimitCounter[]): LimitCounter | undefined {
   const enforced = limits.filter(({ mode, per }) => mode === 'enforce' && per === 'key');

@@ -7,17 +7,12 @@ import { LiveState } from '../../components/states/live-state.tsx';
 import { Skeleton } from '../../components/states/skeleton.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { now } from '../../format/now.ts';
-import type { AdminToken } from './shown-token.ts';
+import type { TokenDialogProps } from './shown-token.ts';
 import { changesOf, draftOf } from './token-draft.ts';
 import { TokenForm } from './token-form.tsx';
 
-interface EditTokenProps {
-  readonly token: AdminToken;
-  readonly onClose: () => void;
-}
-
 /** Changes a token. Its new scopes apply from its next request on. */
-export function EditToken({ token, onClose }: EditTokenProps) {
+export function EditToken({ token, onClose }: TokenDialogProps) {
   const path = { adminTokenId: token.adminTokenId };
   // Not polled: saving finds changes by others. Each opening reads the token again: the cached version of an earlier one may be outdated.
   const [openedAt] = useState(now);
@@ -36,7 +31,7 @@ export function EditToken({ token, onClose }: EditTokenProps) {
 }
 
 /** Edits the first version that it gets: the data of the dialog is read again when the tab comes into view. */
-function EditForm(props: EditTokenProps & { readonly etag: string | undefined }) {
+function EditForm(props: TokenDialogProps & { readonly etag: string | undefined }) {
   const { onClose } = props;
   const [{ token, etag }] = useState(props);
   const [draft, setDraft] = useState(() => draftOf(token));

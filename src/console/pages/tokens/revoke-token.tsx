@@ -6,16 +6,11 @@ import { Notice } from '../../components/states/notice.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
 import { scopeWords } from './scope-words.ts';
-import type { AdminToken } from './shown-token.ts';
+import type { TokenDialogProps } from './shown-token.ts';
 import styles from './tokens.module.css';
 
-interface RevokeTokenProps {
-  readonly token: AdminToken;
-  readonly onClose: () => void;
-}
-
 /** Explains the consequences before a token is deleted for good. */
-export function RevokeToken({ token, onClose }: RevokeTokenProps) {
+export function RevokeToken({ token, onClose }: TokenDialogProps) {
   const { adminTokenId, name, scopes, lastUsedAt } = token;
   const { whoami } = useApi();
   const isOwn = adminTokenId === whoami.adminTokenId;

@@ -6,7 +6,7 @@ import { ChangeForm } from '../../components/forms/change-form.tsx';
 import { type Consequences, GraceChoice } from '../../components/forms/grace-choice.tsx';
 import { Dialog } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
-import type { AdminToken } from './shown-token.ts';
+import type { TokenDialogProps } from './shown-token.ts';
 import { TokenSecret } from './token-secret.tsx';
 
 const CONSEQUENCES: Consequences = [
@@ -16,13 +16,8 @@ const CONSEQUENCES: Consequences = [
   'Both secrets work for a week. So does a copy in the wrong hands.',
 ];
 
-interface RotateTokenProps {
-  readonly token: AdminToken;
-  readonly onClose: () => void;
-}
-
 /** Gives a token a new secret. The previous one stays valid for a grace period. */
-export function RotateToken({ token, onClose }: RotateTokenProps) {
+export function RotateToken({ token, onClose }: TokenDialogProps) {
   const { whoami } = useApi();
   const [graceSeconds, setGraceSeconds] = useState(SUGGESTED_GRACE_SECONDS);
   const [secret, setSecret] = useState<string>();

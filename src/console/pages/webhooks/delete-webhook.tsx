@@ -6,15 +6,10 @@ import { ChangeForm } from '../../components/forms/change-form.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
 import { Dialog } from '../../components/layout/dialog.tsx';
 import { toast } from '../../components/states/toast.tsx';
-import { type Webhook, webhookName } from './shown-webhook.ts';
-
-interface DeleteWebhookProps {
-  readonly webhook: Webhook;
-  readonly onClose: () => void;
-}
+import { type WebhookDialogProps, webhookName } from './shown-webhook.ts';
 
 /** Explains the consequences before a webhook is deleted for good. */
-export function DeleteWebhook({ webhook, onClose }: DeleteWebhookProps) {
+export function DeleteWebhook({ webhook, onClose }: WebhookDialogProps) {
   const { webhookId } = webhook;
   const name = webhookName(webhook);
   const [, navigate] = useLocation();

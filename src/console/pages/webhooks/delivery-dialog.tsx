@@ -8,17 +8,15 @@ import { ScrollBox } from '../../components/layout/scroll-box.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
 import { exactTime } from '../../format/exact-time.ts';
-import { type Delivery, useMayChange, type Webhook } from './shown-webhook.ts';
+import { type Delivery, useMayChange, type WebhookDialogProps } from './shown-webhook.ts';
 import { attemptWords, DeliveryBadge, durationWords } from './webhook-states.tsx';
 import styles from './webhooks.module.css';
 
-interface DeliveryDialogProps {
-  readonly webhook: Webhook;
+interface DeliveryDialogProps extends WebhookDialogProps {
   /** As the list had it last: the attempts go on while the dialog is open. */
   readonly delivery: Delivery;
   /** Whether the list still has it, so that `delivery` is as it is now. */
   readonly isListed: boolean;
-  readonly onClose: () => void;
 }
 
 /** A delivery in full: each attempt, and what is sent. */
@@ -99,13 +97,7 @@ function indented(json: string): string {
   }
 }
 
-interface ResendProps {
-  readonly webhook: Webhook;
-  readonly deliveryId: string;
-  readonly onClose: () => void;
-}
-
-function Resend({ webhook, deliveryId, onClose }: ResendProps) {
+function Resend({ webhook, deliveryId, onClose }: WebhookDialogProps & Pick<Delivery, 'deliveryId'>) {
   const mayChange = useMayChange();
   const resend = useChange((client, _: undefined, key) =>
     client.POST('/tollgate/webhook/{webhookId}/deliveries/{deliveryId}/resend', {

@@ -3,16 +3,14 @@ import { ChangeForm } from '../../components/forms/change-form.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
 import { Dialog } from '../../components/layout/dialog.tsx';
 import { toast } from '../../components/states/toast.tsx';
-import { type Webhook, webhookName } from './shown-webhook.ts';
+import { type WebhookDialogProps, webhookName } from './shown-webhook.ts';
 import { useWebhookUpdate } from './webhook-change.ts';
 import { changesOf, draftOf } from './webhook-draft.ts';
 import { WebhookForm } from './webhook-form.tsx';
 
-interface EditWebhookProps {
-  readonly webhook: Webhook;
+interface EditWebhookProps extends WebhookDialogProps {
   /** The entity tag of `webhook`. */
   readonly etag: string | undefined;
-  readonly onClose: () => void;
 }
 
 /** Changes a webhook, as it was when the dialog opened: the page behind it goes on. */

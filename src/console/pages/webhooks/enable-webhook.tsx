@@ -3,16 +3,11 @@ import { ChangeForm } from '../../components/forms/change-form.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
 import { Dialog } from '../../components/layout/dialog.tsx';
 import { toast } from '../../components/states/toast.tsx';
-import { type Webhook, webhookName } from './shown-webhook.ts';
+import { type WebhookDialogProps, webhookName } from './shown-webhook.ts';
 import { useWebhookUpdate } from './webhook-change.ts';
 
-interface EnableWebhookProps {
-  readonly webhook: Webhook;
-  readonly onClose: () => void;
-}
-
 /** Disables a webhook, or enables it again. */
-export function EnableWebhook({ webhook, onClose }: EnableWebhookProps) {
+export function EnableWebhook({ webhook, onClose }: WebhookDialogProps) {
   // The state when the dialog opened: the gateway may disable the webhook meanwhile.
   const [disables] = useState(webhook.enabled);
   const [reason, setReason] = useState('');

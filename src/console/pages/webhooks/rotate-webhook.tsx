@@ -6,7 +6,7 @@ import { ChangeForm } from '../../components/forms/change-form.tsx';
 import { type Consequences, GraceChoice } from '../../components/forms/grace-choice.tsx';
 import { ReasonField } from '../../components/forms/reason-field.tsx';
 import { Dialog } from '../../components/layout/dialog.tsx';
-import { type Webhook, webhookName } from './shown-webhook.ts';
+import { type WebhookDialogProps, webhookName } from './shown-webhook.ts';
 import { WebhookSecret } from './webhook-secret.tsx';
 
 const CONSEQUENCES: Consequences = [
@@ -16,13 +16,8 @@ const CONSEQUENCES: Consequences = [
   'Both secrets sign for a week. A receiver can accept either.',
 ];
 
-interface RotateWebhookProps {
-  readonly webhook: Webhook;
-  readonly onClose: () => void;
-}
-
 /** Gives a webhook a new secret. The previous one signs as well for a grace period. */
-export function RotateWebhook({ webhook, onClose }: RotateWebhookProps) {
+export function RotateWebhook({ webhook, onClose }: WebhookDialogProps) {
   const { webhookId } = webhook;
   const [graceSeconds, setGraceSeconds] = useState(SUGGESTED_GRACE_SECONDS);
   const [reason, setReason] = useState('');

@@ -5,6 +5,12 @@ import { scopesOf } from './event-choice.ts';
 export type Webhook = components['schemas']['Webhook'];
 export type Delivery = components['schemas']['WebhookDelivery'];
 
+/** What a dialog about a webhook gets. */
+export interface WebhookDialogProps {
+  readonly webhook: Webhook;
+  readonly onClose: () => void;
+}
+
 /** The description, or else the host: the path of an address is a secret at many receivers. */
 export function webhookName({ description, url }: Pick<Webhook, 'description' | 'url'>): string {
   return description === '' ? new URL(url).host : description;

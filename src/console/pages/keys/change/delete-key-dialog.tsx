@@ -8,16 +8,11 @@ import { ReasonField } from '../../../components/forms/reason-field.tsx';
 import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { counted } from '../../../format/numbers.ts';
-import type { KeyDetail } from '../key-model.ts';
+import type { KeyDetail, KeyDialogProps } from '../key-model.ts';
 import { RecentUse } from './recent-use.tsx';
 
-interface DeleteKeyDialogProps {
-  readonly apiKey: KeyDetail;
-  readonly onClose: () => void;
-}
-
 /** Deletes a key for good. The end of its id must be typed, because names need not be unique and may be hard to type. */
-export function DeleteKeyDialog({ apiKey, onClose }: DeleteKeyDialogProps) {
+export function DeleteKeyDialog({ apiKey, onClose }: KeyDialogProps) {
   const { consumerApiKeyId, name } = apiKey;
   const [typed, setTyped] = useState('');
   const [reason, setReason] = useState('');

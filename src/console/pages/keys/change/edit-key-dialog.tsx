@@ -5,16 +5,14 @@ import { readTagged } from '../../../api/live.ts';
 import { ChangeForm } from '../../../components/forms/change-form.tsx';
 import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
-import type { KeyDetail } from '../key-model.ts';
+import type { KeyDialogProps } from '../key-model.ts';
 import { useKeyUpdate } from './key-change.ts';
 import { KeyConflict } from './key-conflict.tsx';
 import { draftOf, fieldsOf, type KeyDraft } from './key-draft.ts';
 import { KeyForm } from './key-form.tsx';
 
-interface EditKeyDialogProps {
-  readonly apiKey: KeyDetail;
+interface EditKeyDialogProps extends KeyDialogProps {
   readonly etag: string;
-  readonly onClose: () => void;
 }
 
 interface Version {

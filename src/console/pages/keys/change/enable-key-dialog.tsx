@@ -3,17 +3,12 @@ import { ChangeForm } from '../../../components/forms/change-form.tsx';
 import { ReasonField } from '../../../components/forms/reason-field.tsx';
 import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
-import type { KeyDetail } from '../key-model.ts';
+import type { KeyDialogProps } from '../key-model.ts';
 import { useKeyUpdate } from './key-change.ts';
 import { RecentUse } from './recent-use.tsx';
 
-interface EnableKeyDialogProps {
-  readonly apiKey: KeyDetail;
-  readonly onClose: () => void;
-}
-
 /** Disables a key, or enables it again. */
-export function EnableKeyDialog({ apiKey, onClose }: EnableKeyDialogProps) {
+export function EnableKeyDialog({ apiKey, onClose }: KeyDialogProps) {
   // The state when the dialog opened: a change elsewhere must not reverse the meaning of the button.
   const [disables] = useState(apiKey.enabled);
   const [reason, setReason] = useState('');

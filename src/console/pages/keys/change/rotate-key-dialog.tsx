@@ -5,7 +5,7 @@ import { useChange } from '../../../api/change.ts';
 import { ChangeForm } from '../../../components/forms/change-form.tsx';
 import { type Consequences, GraceChoice } from '../../../components/forms/grace-choice.tsx';
 import { Dialog } from '../../../components/layout/dialog.tsx';
-import type { KeyDetail } from '../key-model.ts';
+import type { KeyDialogProps } from '../key-model.ts';
 import { HandoverChoice, handoverField, NO_HANDOVER } from './handover-choice.tsx';
 import { NewSecret } from './new-secret.tsx';
 import { RecentUse } from './recent-use.tsx';
@@ -17,13 +17,8 @@ const CONSEQUENCES: Consequences = [
   'Both secrets work for a week: time for a consumer to deploy the new one.',
 ];
 
-interface RotateKeyDialogProps {
-  readonly apiKey: KeyDetail;
-  readonly onClose: () => void;
-}
-
 /** Gives a key a new secret, and explains what happens to the present one. */
-export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
+export function RotateKeyDialog({ apiKey, onClose }: KeyDialogProps) {
   const { consumerApiKeyId, name } = apiKey;
   const [graceSeconds, setGraceSeconds] = useState(SUGGESTED_GRACE_SECONDS);
   const [handover, setHandover] = useState(NO_HANDOVER);

@@ -9,16 +9,8 @@ import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { counted } from '../../../format/numbers.ts';
-import type { LimitCounter } from '../key-model.ts';
+import type { LimitDialogProps } from '../key-model.ts';
 import { CustomerField, customerOf } from './customer-field.tsx';
-
-interface LimitDialogProps {
-  readonly keyId: string;
-  readonly counter: LimitCounter;
-  /** The customer whose window is shown; empty for anonymous requests. */
-  readonly customerId: string;
-  readonly onClose: () => void;
-}
 
 /** Grants more requests in the present window of a limit. */
 export function GrantDialog({ keyId, counter, customerId: shown, onClose }: LimitDialogProps) {

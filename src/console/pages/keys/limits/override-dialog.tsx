@@ -9,13 +9,11 @@ import { timeZone } from '../../../format/exact-time.ts';
 import { formatNumber } from '../../../format/numbers.ts';
 import { useKeyUpdate } from '../change/key-change.ts';
 import { instantOf, localText, messageFor } from '../change/key-draft.ts';
-import type { KeyDetail, LimitCounter } from '../key-model.ts';
+import type { KeyDetail, KeyDialogProps, LimitCounter } from '../key-model.ts';
 
-interface OverrideDialogProps {
-  readonly apiKey: KeyDetail;
+interface OverrideDialogProps extends KeyDialogProps {
   readonly etag: string;
   readonly counter: LimitCounter;
-  readonly onClose: () => void;
 }
 
 /** Sets another limit for this key than its plan has, for good or until an instant. */

@@ -7,19 +7,11 @@ import { ReasonField } from '../../../components/forms/reason-field.tsx';
 import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { formatNumber } from '../../../format/numbers.ts';
-import { type LimitCounter, quotaOf } from '../key-model.ts';
+import { type LimitDialogProps, quotaOf } from '../key-model.ts';
 import { CustomerField, customerOf } from './customer-field.tsx';
 
-interface ResetDialogProps {
-  readonly keyId: string;
-  readonly counter: LimitCounter;
-  /** The customer whose window is shown; empty for anonymous requests. */
-  readonly customerId: string;
-  readonly onClose: () => void;
-}
-
 /** Closes the window of a limit, so that the next request opens a new one. */
-export function ResetDialog({ keyId, counter, customerId: shown, onClose }: ResetDialogProps) {
+export function ResetDialog({ keyId, counter, customerId: shown, onClose }: LimitDialogProps) {
   const { limitId, used, per } = counter;
   const [customerId, setCustomerId] = useState(shown);
   const [reason, setReason] = useState('');
