@@ -31,14 +31,9 @@ const TYPE_GROUPS: readonly TypeGroup[] = [...Map.groupBy(CHOOSABLE, ({ type }) 
   }),
 );
 
-/** Whether a pattern, a type or the beginning of types with `*` at its end, selects a type. */
-function selects(pattern: string, type: string): boolean {
-  return pattern.endsWith('*') ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
-}
-
 /** The scopes that a token needs to hear all events of the patterns. */
 export function scopesOf(patterns: readonly string[]): readonly Scope[] {
-  const types = CHOOSABLE.filter(({ type }) => patterns.some((pattern) => selects(pattern, type)));
+  const types = CHOOSABLE.filter(({ type }) => patterns.some((each) => each === type || covers(each, type)));
   return [...new Set(types.map(({ scope }) => scope))];
 }
 
@@ -57,7 +52,7 @@ export function toggled(patterns: readonly string[], pattern: string, isChosen: 
   return [...others.filter((each) => !covers(pattern, each)), pattern];
 }
 
-/** Whether all types that `narrow` selects are selected by `wide` as well. */
+/** Whether all types that `narrow` selects are selected by `wide` as well, which is the beginning of types with `*` at its end. */
 export function covers(wide: string, narrow: string): boolean {
   return wide.endsWith('*') && narrow.startsWith(wide.slice(0, -1));
 }
