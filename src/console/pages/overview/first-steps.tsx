@@ -1,12 +1,11 @@
 import { CircleCheck } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { useScopes } from '../../api/api-context.tsx';
-import { useConsumerAddress } from '../../api/consumer-address.ts';
 import { useLive } from '../../api/live.ts';
 import { ButtonLink } from '../../components/forms/button.tsx';
 import { classes } from '../../components/layout/classes.ts';
 import { Panel } from '../../components/layout/panel.tsx';
-import { CommandLines, firstRequestLines } from '../../components/text/command-lines.tsx';
+import { FirstRequestLines } from '../../components/text/first-request-lines.tsx';
 import styles from './overview.module.css';
 
 interface FirstStepsProps {
@@ -17,7 +16,6 @@ interface FirstStepsProps {
 /** From a new gateway to its first request. Each step is ticked off as soon as it is done, also elsewhere. */
 export function FirstSteps({ hasKey, hasRequest }: FirstStepsProps) {
   const { can } = useScopes();
-  const address = useConsumerAddress();
   const hasPlan = useHasPlan();
   return (
     <Panel title="Quick start" about="This is all it takes to see a first request here.">
@@ -45,7 +43,7 @@ export function FirstSteps({ hasKey, hasRequest }: FirstStepsProps) {
               ? 'The first request has arrived.'
               : 'It is forwarded to the backend, counted, and ticked off here within a few seconds.'}
           </p>
-          <CommandLines lines={firstRequestLines(address)} what="curl lines" />
+          <FirstRequestLines />
         </Step>
       </ol>
     </Panel>

@@ -1,6 +1,5 @@
 import { useMemo } from 'react';
 import type { ManagementClient } from '../../../../client/management-client.ts';
-import { useConsumerAddress } from '../../../api/consumer-address.ts';
 import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
 import { jsonSeries, type UsageSeries } from '../../../api/read-usage-series.ts';
@@ -10,7 +9,7 @@ import { Select } from '../../../components/forms/field.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import { LiveState } from '../../../components/states/live-state.tsx';
 import { Skeleton } from '../../../components/states/skeleton.tsx';
-import { CommandLines, firstRequestLines } from '../../../components/text/command-lines.tsx';
+import { FirstRequestLines } from '../../../components/text/first-request-lines.tsx';
 import { timeZone } from '../../../format/exact-time.ts';
 import { now } from '../../../format/now.ts';
 import { outcomeChart, outcomeSentence } from '../../usage/outcome-chart.ts';
@@ -77,7 +76,7 @@ function FirstRequest() {
   return (
     <>
       <p>No request has used this key yet. These lines make the first one:</p>
-      <CommandLines lines={firstRequestLines(useConsumerAddress())} what="curl lines" />
+      <FirstRequestLines />
     </>
   );
 }
