@@ -22,20 +22,19 @@ export function TextButton({ className, ...props }: ComponentProps<'button'>) {
   return <button type="button" className={classes(styles.text, className)} {...props} />;
 }
 
-interface ButtonLinkProps extends Look {
+interface ButtonLinkProps extends Pick<Look, 'look'> {
   readonly href: string;
   readonly children: React.ReactNode;
-  readonly 'aria-label'?: string;
 }
 
 /** A link to another page of the console that looks like a button. */
-export function ButtonLink({ look, small, icon, ...props }: ButtonLinkProps) {
-  return <Link className={classNames({ look, small, icon })} {...props} />;
+export function ButtonLink({ look, ...props }: ButtonLinkProps) {
+  return <Link className={classNames({ look })} {...props} />;
 }
 
 /** A link that leaves the console, and looks like a button. */
-export function ButtonAnchor({ look, small, icon, className, ...props }: ComponentProps<'a'> & Look) {
-  return <a className={classes(classNames({ look, small, icon }), className)} {...props} />;
+export function ButtonAnchor({ look, className, ...props }: ComponentProps<'a'> & Pick<Look, 'look'>) {
+  return <a className={classes(classNames({ look }), className)} {...props} />;
 }
 
 function classNames({ look, small, icon }: Look): string {

@@ -80,7 +80,7 @@ function LiveNotice({ live }: { readonly live: Live<unknown> }) {
   const { status } = live;
   if (status === 'failed' || status === 'no-scope' || status === 'not-found')
     return <Notice tone="failed">{faultSentence(live.error)}</Notice>;
-  if (status !== 'unavailable' || live.data === undefined) return null;
+  if (status !== 'unavailable') return null;
   return (
     <Notice
       tone="limited"
