@@ -1,11 +1,9 @@
 import { Download } from 'lucide-react';
-import { useState } from 'react';
 import { bodyOf, type ManagementClient } from '../../../client/management-client.ts';
 import { useApi } from '../../api/api-context.tsx';
-import { faultSentence } from '../../api/fault-kind.ts';
 import type { Call } from '../../api/live.ts';
 import { saveFile } from '../../api/save-file.ts';
-import { toast } from '../states/toast.tsx';
+import { useAnnouncedCall } from '../../api/use-announced-call.ts';
 import { Button } from './button.tsx';
 
 interface CsvButtonProps {
@@ -18,19 +16,10 @@ interface CsvButtonProps {
 /** Downloads a CSV file that the gateway writes. */
 export function CsvButton({ name, fetchCsv }: CsvButtonProps) {
   const { client } = useApi();
-  const [isPending, setPending] = useState(false);
-  const download = async () => {
-    if (isPending) return;
-    setPending(true);
-    try {
-      saveFile(await bodyOf(fetchCsv(client)), name);
-    } catch (error) {
-      toast.failed('The file could not be made', faultSentence(error));
-    }
-    setPending(false);
-  };
+  const { isPending, run } = useAnnouncedCall('The file could not be made');
+  const download = () => run(async () => saveFile(await bodyOf(fetchCsv(client)), name));
   return (
-    <Button onClick={() => void download()} aria-disabled={isPending}>
+    <Button onClick={download} aria-disabled={isPending}>
       <Download aria-hidden="true" />
       Download CSV
     </Button>

@@ -3,12 +3,11 @@ import { useState } from 'react';
 import type { components } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
 import { useApi } from '../../api/api-context.tsx';
-import { faultSentence } from '../../api/fault-kind.ts';
+import { useAnnouncedCall } from '../../api/use-announced-call.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { CopyButton } from '../../components/forms/copy-button.tsx';
 import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
-import { toast } from '../../components/states/toast.tsx';
 import { counted } from '../../format/numbers.ts';
 import styles from './audit.module.css';
 
@@ -17,21 +16,12 @@ type Verdict = components['schemas']['VerifyAuditLogResponse'];
 /** Makes the gateway verify the chain of hashes, and explains the result. */
 export function VerifyButton() {
   const { client } = useApi();
-  const [isPending, setPending] = useState(false);
   const [verdict, setVerdict] = useState<Verdict>();
-  const verify = async () => {
-    if (isPending) return;
-    setPending(true);
-    try {
-      setVerdict(await bodyOf(client.GET('/tollgate/audit-log/verify')));
-    } catch (error) {
-      toast.failed('The log could not be checked', faultSentence(error));
-    }
-    setPending(false);
-  };
+  const { isPending, run } = useAnnouncedCall('The log could not be checked');
+  const verify = () => run(async () => setVerdict(await bodyOf(client.GET('/tollgate/audit-log/verify'))));
   return (
     <>
-      <Button onClick={() => void verify()} aria-disabled={isPending}>
+      <Button onClick={verify} aria-disabled={isPending}>
         <ShieldCheck aria-hidden="true" />
         {isPending ? 'Checking…' : 'Verify the log'}
       </Button>

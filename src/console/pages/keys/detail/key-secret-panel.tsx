@@ -1,8 +1,8 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi, useScopes } from '../../../api/api-context.tsx';
 import { useConsumerAddress } from '../../../api/consumer-address.ts';
-import { faultSentence } from '../../../api/fault-kind.ts';
+import { useAnnouncedCall } from '../../../api/use-announced-call.ts';
 import { Button } from '../../../components/forms/button.tsx';
 import { CopyButton } from '../../../components/forms/copy-button.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
@@ -71,19 +71,15 @@ function useRevealedSecret(consumerApiKeyId: string) {
   const { client } = useApi();
   // Not in the query cache: there it would outlast this panel.
   const [secret, setSecret] = useState<string>();
-  const [isPending, setPending] = useState(false);
-  const isRunning = useRef(false);
+  // One at a time: each read is an entry in the audit log.
+  const { isPending, run } = useAnnouncedCall('The secret could not be read');
   useEffect(() => {
     if (secret === undefined) return;
     const timer = setTimeout(() => setSecret(undefined), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [secret]);
-  const reveal = async () => {
-    // Each read is an entry in the audit log. `isPending` would be too late for the second click of a double click.
-    if (isRunning.current) return;
-    isRunning.current = true;
-    setPending(true);
-    try {
+  const reveal = () =>
+    run(async () => {
       const call = client.GET('/consumer-api-key/{consumerApiKeyId}', {
         params: { path: { consumerApiKeyId } },
       });
@@ -91,12 +87,6 @@ function useRevealedSecret(consumerApiKeyId: string) {
       if (shown.endsWith('*'))
         toast.failed('The gateway does not have this secret', 'Only its hash was imported.');
       else setSecret(shown);
-    } catch (error) {
-      toast.failed('The secret could not be read', faultSentence(error));
-    } finally {
-      isRunning.current = false;
-      setPending(false);
-    }
-  };
+    });
   return { secret, reveal, hide: () => setSecret(undefined), isPending };
 }
