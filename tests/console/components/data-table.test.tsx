@@ -1,12 +1,11 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { cleanup, render, screen, within } from '@testing-library/react';
+import { cleanup, screen, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
-import type { ReactNode } from 'react';
 import type { Live } from '../../../src/console/api/live.ts';
 import { type Column, DataTable, type Sort } from '../../../src/console/components/layout/data-table.tsx';
 import { axeFaults } from './support/axe-faults.ts';
-import { SignedIn } from './support/stage.tsx';
+import { renderSignedIn } from './support/stage.tsx';
 
 interface Row {
   readonly name: string;
@@ -50,7 +49,8 @@ interface Shown {
 }
 
 function show({ of = live(), ...sorting }: Shown = {}) {
-  return render(
+  renderSignedIn(
+    [],
     <DataTable
       label="keys"
       live={of}
@@ -59,15 +59,6 @@ function show({ of = live(), ...sorting }: Shown = {}) {
       empty={<p>No key yet</p>}
       {...sorting}
     />,
-    { wrapper },
-  );
-}
-
-function wrapper({ children }: { readonly children: ReactNode }) {
-  return (
-    <SignedIn url={window.location.origin} scopes={[]}>
-      {children}
-    </SignedIn>
   );
 }
 
@@ -123,20 +114,13 @@ describe('a table of the console', () => {
   });
 
   it('says what it loads, what is empty, and which scope is missing', () => {
-    const { rerender } = show({ of: live({ status: 'loading', data: undefined }) });
+    show({ of: live({ status: 'loading', data: undefined }) });
     expect(screen.getByText('Loading keys')).toBeTruthy();
-    const table = (of: Live<readonly Row[]>) => (
-      <DataTable
-        label="keys"
-        live={of}
-        columns={COLUMNS}
-        rowId={({ name }) => name}
-        empty={<p>No key yet</p>}
-      />
-    );
-    rerender(table(live({ data: [] })));
+    cleanup();
+    show({ of: live({ data: [] }) });
     expect(screen.getByText('No key yet')).toBeTruthy();
-    rerender(table(live({ status: 'no-scope', data: undefined, requiredScope: 'keys:read' })));
+    cleanup();
+    show({ of: live({ status: 'no-scope', data: undefined, requiredScope: 'keys:read' }) });
     expect(screen.getByText('keys:read')).toBeTruthy();
   });
 
