@@ -8,14 +8,14 @@ export type UsageRow = components['schemas']['UsageRow'];
 const PAGE = 1000;
 
 /** All rows of a series, page by page: at most 10 000, the limit of a series. */
-export async function readUsageSeries(client: ManagementClient, query: UsageQuery, signal: AbortSignal) {
+export async function readUsageSeries(client: ManagementClient, query: UsageQuery, signal?: AbortSignal) {
   const rows: UsageRow[] = [];
   let cursor: string | undefined;
   for (;;) {
     const { data, error, response } = await jsonSeries(
       client.GET('/api-keys/usage', {
         params: { query: { ...query, format: 'json', limit: PAGE, ...(cursor !== undefined && { cursor }) } },
-        signal,
+        ...(signal && { signal }),
       }),
     );
     if (data === undefined) return { error, response };

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { bodyOf, type ManagementClient } from '../../../../client/management-client.ts';
 import { useApi, useScopes } from '../../../api/api-context.tsx';
-import { jsonSeries } from '../../../api/read-usage-series.ts';
+import { readUsageSeries } from '../../../api/read-usage-series.ts';
 
 /** The requests of a key in each of 24 hours, oldest first. */
 export type Activity = readonly number[];
@@ -66,19 +66,12 @@ async function read(
 ): Promise<ReadonlyMap<string, Activity>> {
   const query = { consumerApiKeyId: keyIds.join(','), groupBy: 'key', interval: 'hour' } as const;
   const activities = new Map(keyIds.map((keyId) => [keyId, new Array<number>(24).fill(0)]));
-  let cursor: string | undefined;
-  do {
-    const call = client.GET('/api-keys/usage', {
-      params: { query: { ...query, ...(cursor && { cursor }) } },
-    });
-    const page = await bodyOf(jsonSeries(call));
-    const firstHour = Date.parse(page.to) - 24 * HOUR_MS;
-    for (const { start, consumerApiKeyId = '', requests } of page.rows) {
-      const hour = (Date.parse(start) - firstHour) / HOUR_MS;
-      const activity = activities.get(consumerApiKeyId);
-      if (activity !== undefined && hour >= 0) activity[hour] = requests;
-    }
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
+  const { to, rows } = await bodyOf(readUsageSeries(client, query));
+  const firstHour = Date.parse(to) - 24 * HOUR_MS;
+  for (const { start, consumerApiKeyId = '', requests } of rows) {
+    const hour = (Date.parse(start) - firstHour) / HOUR_MS;
+    const activity = activities.get(consumerApiKeyId);
+    if (activity !== undefined && hour >= 0) activity[hour] = requests;
+  }
   return activities;
 }
