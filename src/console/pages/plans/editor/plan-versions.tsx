@@ -2,8 +2,9 @@ import { Button } from '../../../components/forms/button.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
 import type { Plan, PlanTerms } from '../plan-types.ts';
-import { DifferenceTable } from './difference-table.tsx';
-import { planDifferences } from './plan-difference.ts';
+import styles from '../plans.module.css';
+import { WideTable } from '../wide-table.tsx';
+import { type PlanDifference, planDifferences } from './plan-difference.ts';
 import { termsOf } from './plan-draft.ts';
 import { PreviewPanel } from './preview-panel.tsx';
 
@@ -105,5 +106,28 @@ export function Conflict(props: ConflictProps) {
         </>
       )}
     </Dialog>
+  );
+}
+
+interface DifferenceTableProps {
+  readonly differences: readonly PlanDifference[];
+  /** The headings of the two columns. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The differences between two versions, side by side. */
+function DifferenceTable({ differences, from, to }: DifferenceTableProps) {
+  if (differences.length === 0) return <p className={styles.none}>Nothing.</p>;
+  return (
+    <WideTable label="Difference, scrollable" heads={[['What'], [from], [to]]}>
+      {differences.map(({ what, from: before, to: after }) => (
+        <tr key={what}>
+          <th scope="row">{what}</th>
+          <td>{before === undefined ? 'not there' : <del className={styles.removed}>{before}</del>}</td>
+          <td>{after === undefined ? 'removed' : <ins className={styles.added}>{after}</ins>}</td>
+        </tr>
+      ))}
+    </WideTable>
   );
 }
