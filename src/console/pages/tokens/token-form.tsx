@@ -116,7 +116,7 @@ function ScopeFields({ scopes, onChange, error }: ScopeFieldsProps) {
   const isChosen = (preset: readonly Scope[]) =>
     preset.length === scopes.length && preset.every((scope) => scopes.includes(scope));
   return (
-    <fieldset className={styles.fieldset}>
+    <fieldset>
       <legend>It may</legend>
       <div className={styles.presets}>
         {presets.map(([name, preset]) => (

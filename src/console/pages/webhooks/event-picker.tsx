@@ -31,7 +31,7 @@ export function EventPicker({ chosen, onChange, error }: EventPickerProps) {
   };
   const others = otherPatterns(chosen);
   return (
-    <fieldset className={styles.picker} aria-describedby={error === undefined ? undefined : 'events-error'}>
+    <fieldset aria-describedby={error === undefined ? undefined : 'events-error'}>
       <legend>Events</legend>
       {error !== undefined && (
         <p id="events-error" className={styles.error} role="alert">

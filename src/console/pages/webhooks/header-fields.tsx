@@ -18,7 +18,7 @@ interface HeaderFieldsProps {
 /** The headers that are added to each request. Their values are kept encrypted and never shown again. */
 export function HeaderFields({ headers, present, onChange, error }: HeaderFieldsProps) {
   return (
-    <fieldset className={styles.headers} aria-describedby={error === undefined ? undefined : 'headers-error'}>
+    <fieldset aria-describedby={error === undefined ? undefined : 'headers-error'}>
       <legend>
         Headers <span className={styles.optional}>optional</span>
       </legend>
