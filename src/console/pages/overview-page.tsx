@@ -3,6 +3,7 @@ import { Link } from 'wouter';
 import { KEY_EVENTS } from '../api/followed.ts';
 import { useLive } from '../api/live.ts';
 import { PageHeader } from '../components/layout/page-header.tsx';
+import { PanelGrid, PanelStack } from '../components/layout/panels.tsx';
 import { Notice } from '../components/states/notice.tsx';
 import { timeZone } from '../format/exact-time.ts';
 import { BusiestKeys } from './overview/busiest-keys.tsx';
@@ -10,7 +11,6 @@ import { FirstSteps } from './overview/first-steps.tsx';
 import { KeysNearLimit } from './overview/keys-near-limit.tsx';
 import { ExpiringKeys, UnusedKeys } from './overview/keys-to-look-after.tsx';
 import { OutcomesOfTheDay } from './overview/outcomes-of-the-day.tsx';
-import styles from './overview/overview.module.css';
 import { degradedSentence } from './system/degraded.ts';
 
 /** The state of the gateway: the requests of a day, and the keys that need attention. */
@@ -19,19 +19,19 @@ export function OverviewPage() {
   return (
     <>
       <PageHeader title="Overview" about={`The last 24 hours against the 24 hours before, in ${timeZone}`} />
-      <div className={styles.page}>
+      <PanelStack>
         <DegradedNotice />
         {steps !== undefined && <FirstSteps {...steps} />}
         <OutcomesOfTheDay />
         {!isEmpty && (
-          <div className={styles.panels}>
+          <PanelGrid>
             <BusiestKeys />
             <KeysNearLimit />
             <ExpiringKeys />
             <UnusedKeys />
-          </div>
+          </PanelGrid>
         )}
-      </div>
+      </PanelStack>
     </>
   );
 }

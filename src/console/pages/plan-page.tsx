@@ -6,6 +6,7 @@ import { useLive } from '../api/live.ts';
 import { Button, ButtonLink } from '../components/forms/button.tsx';
 import { CopyButton } from '../components/forms/copy-button.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
+import { PanelStack } from '../components/layout/panels.tsx';
 import { LiveState } from '../components/states/live-state.tsx';
 import { Skeleton } from '../components/states/skeleton.tsx';
 import { StatusBadge } from '../components/text/status-badge.tsx';
@@ -16,7 +17,6 @@ import { planWords } from './plans/limit-words.ts';
 import { PlanTermsPanels } from './plans/plan-terms-panels.tsx';
 import type { Plan } from './plans/plan-types.ts';
 import { PlanUsage } from './plans/plan-usage.tsx';
-import styles from './plans/plans.module.css';
 import { ShadowPanel } from './plans/shadow-panel.tsx';
 
 interface PlanPageProps {
@@ -51,12 +51,12 @@ export function PlanPage({ params }: PlanPageProps) {
       <PlanHeader plan={plan.data} etag={plan.etag} />
       <LiveState live={plan} what="the plan" skeleton={<Skeleton />}>
         {(shown) => (
-          <div className={styles.stack}>
+          <PanelStack>
             <PlanTermsPanels plan={shown} />
             {can('usage:read') && <PlanUsage rateLimitId={rateLimitId} />}
             <ShadowPanel plan={shown} />
             {can('keys:read') && <BoundKeys rateLimitId={rateLimitId} />}
-          </div>
+          </PanelStack>
         )}
       </LiveState>
     </>

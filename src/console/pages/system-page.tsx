@@ -1,5 +1,6 @@
 import { useLive } from '../api/live.ts';
 import { PageHeader } from '../components/layout/page-header.tsx';
+import { PanelGrid, PanelStack } from '../components/layout/panels.tsx';
 import { LiveState } from '../components/states/live-state.tsx';
 import { Notice } from '../components/states/notice.tsx';
 import { StatusBadge } from '../components/text/status-badge.tsx';
@@ -26,18 +27,18 @@ export function SystemPage() {
       />
       <LiveState live={live} what="the system" skeleton={<div className={styles.skeleton} />}>
         {({ degraded, stores, usage, backend, liveReplicas }) => (
-          <div className={styles.page}>
+          <PanelStack>
             {degraded.map((part) => (
               <Notice key={part} tone="failed">
                 {degradedSentence(part)}
               </Notice>
             ))}
-            <div className={styles.panels}>
+            <PanelGrid>
               <PostgresPanel postgres={stores.postgres} />
               <RedisPanel redis={stores.redis} />
               {backend !== null && <BackendPanel backend={backend} />}
               <UsagePanel usage={usage} isLate={degraded.includes('usage')} />
-            </div>
+            </PanelGrid>
             <section aria-labelledby="replicas">
               <h2 id="replicas" className={styles.section}>
                 {liveReplicas === null
@@ -46,7 +47,7 @@ export function SystemPage() {
               </h2>
               <ReplicaTable live={{ ...replicas, status: 'ready' }} />
             </section>
-          </div>
+          </PanelStack>
         )}
       </LiveState>
     </>

@@ -9,6 +9,7 @@ import { Button } from '../components/forms/button.tsx';
 import { CsvButton } from '../components/forms/csv-button.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { Panel } from '../components/layout/panel.tsx';
+import { PanelStack } from '../components/layout/panels.tsx';
 import { LiveState, NoScope } from '../components/states/live-state.tsx';
 import { Notice } from '../components/states/notice.tsx';
 import { timeZone } from '../format/exact-time.ts';
@@ -84,7 +85,7 @@ function Usage({ view, onChange }: UsageProps) {
   if (series.status === 'failed' && error instanceof ManagementFault && error.code === 'range_too_large')
     return <RangeTooLarge fault={error} view={view} onChange={onChange} />;
   return (
-    <div className={styles.stack}>
+    <PanelStack>
       <Panel title="Requests by outcome">
         <LiveState live={series} what="the usage" skeleton={<ChartSkeleton />}>
           {(shown) => (
@@ -105,7 +106,7 @@ function Usage({ view, onChange }: UsageProps) {
       ) : (
         <GroupTable view={view} groupBy={view.groupBy} onChange={onChange} />
       )}
-    </div>
+    </PanelStack>
   );
 }
 

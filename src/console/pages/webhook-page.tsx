@@ -1,5 +1,6 @@
 import { useLive } from '../api/live.ts';
 import { PageHeader } from '../components/layout/page-header.tsx';
+import { PanelStack } from '../components/layout/panels.tsx';
 import { LiveState } from '../components/states/live-state.tsx';
 import { Notice } from '../components/states/notice.tsx';
 import { Skeleton } from '../components/states/skeleton.tsx';
@@ -8,7 +9,6 @@ import { DeliveriesPanel } from './webhooks/deliveries-panel.tsx';
 import type { Webhook } from './webhooks/shown-webhook.ts';
 import { WebhookHeader } from './webhooks/webhook-header.tsx';
 import { WebhookSettingsPanel } from './webhooks/webhook-settings-panel.tsx';
-import styles from './webhooks/webhooks.module.css';
 
 interface WebhookPageProps {
   readonly params: Readonly<Record<string, string | undefined>>;
@@ -27,11 +27,11 @@ export function WebhookPage({ params: { webhookId = '' } }: WebhookPageProps) {
       {(webhook) => (
         <>
           <WebhookHeader webhook={webhook} etag={live.etag} />
-          <div className={styles.page}>
+          <PanelStack>
             <Trouble webhook={webhook} />
             <WebhookSettingsPanel webhook={webhook} />
             <DeliveriesPanel webhook={webhook} />
-          </div>
+          </PanelStack>
         </>
       )}
     </LiveState>

@@ -6,6 +6,7 @@ import { readUsageSeries, type UsageSeries } from '../../api/read-usage-series.t
 import { Chart } from '../../components/charts/chart.tsx';
 import type { ChartData } from '../../components/charts/chart-data.ts';
 import { Panel } from '../../components/layout/panel.tsx';
+import { PanelStack } from '../../components/layout/panels.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
 import { NumberText } from '../../components/text/number-text.tsx';
 import { now } from '../../format/now.ts';
@@ -114,13 +115,13 @@ function sentence({ total }: DayOfOutcomes): string {
 
 function DaySkeleton() {
   return (
-    <div className={styles.page}>
+    <PanelStack>
       <div className={styles.tiles}>
         {[1, 2, 3, 4].map((tile) => (
           <div key={tile} className={styles.tileSkeleton} />
         ))}
       </div>
       <div className={styles.chartSkeleton} />
-    </div>
+    </PanelStack>
   );
 }

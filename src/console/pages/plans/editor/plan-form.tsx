@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { TextField } from '../../../components/forms/field.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
+import { PanelStack } from '../../../components/layout/panels.tsx';
 import { planWords } from '../limit-words.ts';
 import styles from '../plans.module.css';
 import { CostsPanel } from './costs-panel.tsx';
@@ -21,7 +22,7 @@ interface PlanFormProps {
 export function PlanForm({ draft, onChange, faults, children }: PlanFormProps) {
   const set = (change: Partial<PlanDraft>) => onChange({ ...draft, ...change });
   return (
-    <div className={styles.stack}>
+    <PanelStack>
       <Panel title="Plan" about="Every request of a key counts towards its limit, called main.">
         {children}
         <TextField
@@ -40,7 +41,7 @@ export function PlanForm({ draft, onChange, faults, children }: PlanFormProps) {
       <LimitsPanel draft={draft} set={set} faults={faults} />
       <CostsPanel draft={draft} set={set} faults={faults} />
       <TryRequestPanel draft={draft} />
-    </div>
+    </PanelStack>
   );
 }
 
