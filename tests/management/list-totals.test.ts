@@ -83,3 +83,10 @@ it.each(lists.filter((path) => path !== '/tollgate/session'))(
     expect(first).not.toHaveProperty('total');
   },
 );
+
+it('a wrong count of a list that is not there ends only its request', async () => {
+  const list = '/tollgate/webhook/whk_00000000000000000000000000/deliveries';
+  const { body } = await management.send('get', `${list}?count=maybe`).expect(400);
+  expect(body.code).toBe('invalid_parameter');
+  expect((await management.send('get', list).expect(404)).body.code).toBe('webhook_not_found');
+});

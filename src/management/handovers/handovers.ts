@@ -74,10 +74,12 @@ export const listHandovers: Endpoint = {
     const { limit, cursor } = readPage(query);
     await keys.requireKey(id, principal.onlyTags);
     const before = cursor === undefined ? {} : { beforeId: handoverIdOf(cursor, id) };
+    // Before the list is read: nothing would handle a rejection of that if this throws.
+    const isWithTotal = isCounted(query);
     const [found, total] = await Promise.all([
       // One more than requested shows whether there is a next page.
       handovers.list(id, { limit: limit + 1, ...before }),
-      isCounted(query) ? handovers.count(id) : undefined,
+      isWithTotal ? handovers.count(id) : undefined,
     ]);
     const page = found.slice(0, limit);
     const last = page.at(-1)?.handover.id;

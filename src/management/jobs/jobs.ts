@@ -28,10 +28,12 @@ export const listJobs: Endpoint = {
   async handle({ query, principal: { onlyTags } }, { jobs }) {
     const { limit, cursor } = readPage(query);
     const before = cursor === undefined ? {} : { beforeId: jobIdOf(cursor) };
+    // Before the list is read: nothing would handle a rejection of that if this throws.
+    const isWithTotal = isCounted(query);
     const [found, total] = await Promise.all([
       // One more than requested shows whether there is a next page.
       jobs.list({ onlyTags, limit: limit + 1, ...before }),
-      isCounted(query) ? jobs.count(onlyTags) : undefined,
+      isWithTotal ? jobs.count(onlyTags) : undefined,
     ]);
     const page = found.slice(0, limit);
     const last = page.at(-1);

@@ -78,9 +78,11 @@ export const listAdminTokens: Endpoint = {
   errors: ['invalid_cursor'],
   async handle({ query, principal }, { tokens, clock }) {
     const { limit, cursor } = readPage(query);
+    // Before the list is read: nothing would handle a rejection of that if this throws.
+    const isWithTotal = isCounted(query);
     const [{ tokens: found, nextAfterId }, total] = await Promise.all([
       tokens.list({ limit, afterId: cursor === undefined ? undefined : tokenIdOf(cursor) }, principal),
-      isCounted(query) ? tokens.count(principal) : undefined,
+      isWithTotal ? tokens.count(principal) : undefined,
     ]);
     return {
       adminTokens: found.map((token) => presentToken(token, clock.nowMs())),

@@ -55,9 +55,11 @@ export const listDeliveries: Endpoint = {
       status,
       afterId: cursor === undefined ? undefined : deliveryIdOf(cursor, filter),
     };
+    // Before the list is read: nothing would handle a rejection of that if this throws.
+    const isWithTotal = isCounted(query);
     const [{ deliveries, nextAfterId }, total] = await Promise.all([
       webhooks.deliveries(id, page, principal),
-      isCounted(query) ? webhooks.countDeliveries(id, status, principal) : undefined,
+      isWithTotal ? webhooks.countDeliveries(id, status, principal) : undefined,
     ]);
     return {
       deliveries: deliveries.map(presentDelivery),

@@ -82,9 +82,11 @@ export const listWebhooks: Endpoint = {
   errors: ['invalid_cursor'],
   async handle({ query, principal }, { webhooks, clock }) {
     const { limit, cursor } = readPage(query);
+    // Before the list is read: nothing would handle a rejection of that if this throws.
+    const isWithTotal = isCounted(query);
     const [{ webhooks: found, nextAfterId }, total] = await Promise.all([
       webhooks.list({ limit, afterId: cursor === undefined ? undefined : webhookIdOf(cursor) }, principal),
-      isCounted(query) ? webhooks.count(principal) : undefined,
+      isWithTotal ? webhooks.count(principal) : undefined,
     ]);
     return {
       webhooks: found.map((webhook) => presentWebhook(webhook, clock.nowMs())),
