@@ -11,7 +11,12 @@ import { digestOfSecret } from '../secrets/secret-digest.ts';
 import { createSecret, secretHint } from '../secrets/secret-format.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
 import { ADMIN_TOKEN_PREFIX, type AdminToken, isAdminTokenId } from './admin-token.ts';
-import type { AdminTokenRepository, StoredAdminToken, StoredTokenSecret } from './admin-token-repository.ts';
+import type {
+  AdminTokenPage,
+  AdminTokenRepository,
+  StoredAdminToken,
+  StoredTokenSecret,
+} from './admin-token-repository.ts';
 
 /** What `AdminTokenService` is built from. */
 export interface AdminTokenServiceOptions {
@@ -31,13 +36,6 @@ export type AdminTokenFields = Pick<
 export interface RevealedToken {
   readonly token: AdminToken;
   readonly secret: string;
-}
-
-/** A page of tokens, newest first. */
-export interface AdminTokenList {
-  readonly tokens: readonly AdminToken[];
-  /** The last token of this page, if there is a next page; otherwise undefined. */
-  readonly nextAfterId: string | undefined;
 }
 
 /**
@@ -76,16 +74,12 @@ export class AdminTokenService {
     return { token, secret };
   }
 
-  /** Lists only tokens that are limited to the principal's tags. */
-  async list(
-    { limit, afterId }: { readonly limit: number; readonly afterId: string | undefined },
+  /** Lists only tokens that are limited to the principal's tags, newest first. */
+  list(
+    page: Omit<AdminTokenPage, 'onlyTags'>,
     { onlyTags }: Pick<Principal, 'onlyTags'>,
-  ): Promise<AdminTokenList> {
-    const before = afterId === undefined ? {} : { beforeId: afterId };
-    // One row more than requested shows whether there is a next page.
-    const found = await this.#options.repository.list({ onlyTags, limit: limit + 1, ...before });
-    const tokens = found.slice(0, limit);
-    return { tokens, nextAfterId: found.length > limit ? tokens.at(-1)?.id : undefined };
+  ): Promise<readonly AdminToken[]> {
+    return this.#options.repository.list({ onlyTags, ...page });
   }
 
   /** The number of tokens that the principal can see. */

@@ -52,10 +52,11 @@ export interface PreparedWebhook {
   readonly secret: string;
 }
 
-/** A part of a list, newest first. */
-interface ListPage {
+/** A part of the deliveries of a webhook, newest first. */
+interface DeliveriesPage {
   readonly limit: number;
   readonly afterId: string | undefined;
+  readonly status: DeliveryStatus | undefined;
 }
 
 /** The bodies of deliveries on one page: a batch has hundreds of kilobytes. */
@@ -115,14 +116,12 @@ export class WebhookService {
     return { stored: { webhook, sealedSecret, previousSealedSecret: null, sealedHeaders }, secret };
   }
 
-  async list(
-    { limit, afterId }: ListPage,
+  /** Newest first. */
+  list(
+    page: Omit<Parameters<WebhookRepository['list']>[0], 'onlyTags'>,
     { onlyTags }: Principal,
-  ): Promise<{ readonly webhooks: readonly Webhook[]; readonly nextAfterId: string | undefined }> {
-    const before = afterId === undefined ? {} : { beforeId: afterId };
-    const found = await this.#options.repository.list({ onlyTags, limit: limit + 1, ...before });
-    const webhooks = found.slice(0, limit);
-    return { webhooks, nextAfterId: found.length > limit ? webhooks.at(-1)?.id : undefined };
+  ): Promise<readonly Webhook[]> {
+    return this.#options.repository.list({ onlyTags, ...page });
   }
 
   count({ onlyTags }: Principal): Promise<number> {
@@ -236,7 +235,7 @@ export class WebhookService {
   /** The deliveries that the principal may read, newest first. Throws `WebhookNotFound`. */
   async deliveries(
     webhookId: string,
-    { limit, afterId, status }: ListPage & { readonly status: DeliveryStatus | undefined },
+    { limit, afterId, status }: DeliveriesPage,
     principal: Principal,
   ): Promise<{ readonly deliveries: readonly Delivery[]; readonly nextAfterId: string | undefined }> {
     await this.get(webhookId, principal);

@@ -6,7 +6,8 @@ import { TollgateError } from '../../errors.ts';
 import { type CsvValue, csvFile, csvRows } from '../../platform/text/csv.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, StreamedText } from '../endpoint.ts';
-import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { pageSchema } from '../list-page.ts';
+import { COUNT, INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { AUDIT_QUERY, readAuditQuery } from './audit-query.ts';
 import { readExpectedHead, VERIFY_QUERY } from './verify-query.ts';
 
@@ -60,15 +61,7 @@ export const listAuditLog: Endpoint = {
   scope: 'audit:read',
   query: AUDIT_QUERY,
   status: 200,
-  response: {
-    type: 'object',
-    required: ['entries'],
-    properties: {
-      entries: listOf(ENTRY),
-      nextCursor: { type: 'string', description: 'Present only when there are more entries.' },
-      total: { ...COUNT, description: 'With count=true: the entries on all pages.' },
-    },
-  },
+  response: pageSchema('entries', ENTRY),
   csv: true,
   errors: ['invalid_cursor'],
   async handle({ query, principal, prefers }, { audit }) {

@@ -1,13 +1,12 @@
-import { InvalidCursor } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { HANDOVER_STATES, isHandoverId } from '../../keys/handovers/handover.ts';
 import type { FoundHandover } from '../../keys/handovers/handover-repository.ts';
 import type { HandoverRequest } from '../../keys/handovers/handover-service.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
-import { readCursor, writeCursor } from '../page-cursor.ts';
-import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
-import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { pageSchema, readListPage } from '../list-page.ts';
+import { COUNTED_PAGE_QUERY } from '../page-query.ts';
+import { INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { HANDOVER_FIELDS, MADE_HANDOVER, presentMadeHandover } from './handover-fields.ts';
 
 const PATH = '/consumer-api-key/{consumerApiKeyId}/handover';
@@ -38,6 +37,19 @@ export const makeHandover: Endpoint<HandoverRequest> = {
   },
 };
 
+const HANDOVER_ITEM = named(
+  'Handover',
+  objectOf({
+    handoverId: TEXT,
+    state: { type: 'string', enum: HANDOVER_STATES, description: 'Only open links show a secret.' },
+    note: orNull(TEXT),
+    createdAt: INSTANT,
+    expiresAt: INSTANT,
+    usedAt: orNull(INSTANT),
+    revokedAt: orNull(INSTANT),
+  }),
+);
+
 /** Lists the links of a key, newest first: until 30 days after their expiry. */
 export const listHandovers: Endpoint = {
   method: 'get',
@@ -47,47 +59,20 @@ export const listHandovers: Endpoint = {
   scope: 'keys:read',
   query: COUNTED_PAGE_QUERY,
   status: 200,
-  response: {
-    type: 'object',
-    required: ['handovers'],
-    properties: {
-      handovers: listOf(
-        named(
-          'Handover',
-          objectOf({
-            handoverId: TEXT,
-            state: { type: 'string', enum: HANDOVER_STATES, description: 'Only open links show a secret.' },
-            note: orNull(TEXT),
-            createdAt: INSTANT,
-            expiresAt: INSTANT,
-            usedAt: orNull(INSTANT),
-            revokedAt: orNull(INSTANT),
-          }),
-        ),
-      ),
-      nextCursor: { type: 'string', description: 'Present only when there are more links.' },
-      total: { ...COUNT, description: 'With count=true: the links on all pages.' },
-    },
-  },
+  response: pageSchema('handovers', HANDOVER_ITEM, 'links'),
   errors: ['key_not_found', 'invalid_cursor'],
   async handle({ id, query, principal }, { keys, handovers }) {
-    const { limit, cursor } = readPage(query);
-    await keys.requireKey(id, principal.onlyTags);
-    const before = cursor === undefined ? {} : { beforeId: handoverIdOf(cursor, id) };
-    // Before the list is read: nothing would handle a rejection of that if this throws.
-    const isWithTotal = isCounted(query);
-    const [found, total] = await Promise.all([
-      // One more than requested shows whether there is a next page.
-      handovers.list(id, { limit: limit + 1, ...before }),
-      isWithTotal ? handovers.count(id) : undefined,
-    ]);
-    const page = found.slice(0, limit);
-    const last = page.at(-1)?.handover.id;
-    return {
-      handovers: page.map(presentHandover),
-      ...(found.length > limit && last !== undefined && { nextCursor: writeCursor([last], { id }) }),
-      ...(total !== undefined && { total }),
-    };
+    const { items, about } = await readListPage(query, {
+      filter: { id },
+      list: async (page) => {
+        await keys.requireKey(id, principal.onlyTags);
+        return handovers.list(id, page);
+      },
+      count: () => handovers.count(id),
+      isId: isHandoverId,
+      idOf: ({ handover }) => handover.id,
+    });
+    return { handovers: items.map(presentHandover), ...about };
   },
 };
 
@@ -108,12 +93,6 @@ export const revokeHandover: Endpoint = {
     return { handoverId: subId, message: 'The hand-over link was revoked.' };
   },
 };
-
-function handoverIdOf(cursor: string, keyId: string): string {
-  const [handoverId] = readCursor(cursor, { id: keyId });
-  if (typeof handoverId === 'string' && isHandoverId(handoverId)) return handoverId;
-  throw new InvalidCursor();
-}
 
 function presentHandover({ handover, state }: FoundHandover): object {
   const { id, note, createdAtMs, expiresAtMs, usedAtMs, revokedAtMs } = handover;

@@ -1,9 +1,8 @@
-import { InvalidCursor, MissingScope } from '../../errors.ts';
+import { MissingScope } from '../../errors.ts';
 import { isJobId, scopeOfAction } from '../../jobs/job.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { readCursor, writeCursor } from '../page-cursor.ts';
-import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
-import { COUNT, listOf } from '../response-schemas.ts';
+import { pageSchema, readListPage } from '../list-page.ts';
+import { COUNTED_PAGE_QUERY } from '../page-query.ts';
 import { JOB, JOB_ITEM, presentJob, presentJobItem } from './shown-job.ts';
 
 /** Lists the jobs of the last days, newest first. */
@@ -15,44 +14,18 @@ export const listJobs: Endpoint = {
   scope: 'keys:read',
   query: COUNTED_PAGE_QUERY,
   status: 200,
-  response: {
-    type: 'object',
-    required: ['jobs'],
-    properties: {
-      jobs: listOf(JOB_ITEM),
-      nextCursor: { type: 'string', description: 'Present only when there are more jobs.' },
-      total: { ...COUNT, description: 'With count=true: the jobs on all pages.' },
-    },
-  },
+  response: pageSchema('jobs', JOB_ITEM),
   errors: ['invalid_cursor'],
   async handle({ query, principal: { onlyTags } }, { jobs }) {
-    const { limit, cursor } = readPage(query);
-    const before = cursor === undefined ? {} : { beforeId: jobIdOf(cursor) };
-    // Before the list is read: nothing would handle a rejection of that if this throws.
-    const isWithTotal = isCounted(query);
-    const [found, total] = await Promise.all([
-      // One more than requested shows whether there is a next page.
-      jobs.list({ onlyTags, limit: limit + 1, ...before }),
-      isWithTotal ? jobs.count(onlyTags) : undefined,
-    ]);
-    const page = found.slice(0, limit);
-    const last = page.at(-1);
-    return {
-      jobs: page.map(presentJobItem),
-      ...(found.length > limit && last !== undefined && { nextCursor: writeCursor([last.id], NO_FILTER) }),
-      ...(total !== undefined && { total }),
-    };
+    const { items, about } = await readListPage(query, {
+      list: (page) => jobs.list({ onlyTags, ...page }),
+      count: () => jobs.count(onlyTags),
+      isId: isJobId,
+      idOf: ({ id }) => id,
+    });
+    return { jobs: items.map(presentJobItem), ...about };
   },
 };
-
-/** The query of every page's cursor: the list has no filter. */
-const NO_FILTER = {};
-
-function jobIdOf(cursor: string): string {
-  const [jobId] = readCursor(cursor, NO_FILTER);
-  if (typeof jobId === 'string' && isJobId(jobId)) return jobId;
-  throw new InvalidCursor();
-}
 
 /** Shows how far a job is. */
 export const showJob: Endpoint = {

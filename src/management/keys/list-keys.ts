@@ -4,7 +4,8 @@ import { ANONYMOUS_CUSTOMER } from '../../limiter/request-limits.ts';
 import type { WindowCounts } from '../../limiter/window-counters.ts';
 import type { KeyTotals } from '../../usage/usage-counts.ts';
 import type { Endpoint, ManagementServices } from '../endpoint.ts';
-import { COUNT, listOf, named, objectOf } from '../response-schemas.ts';
+import { pageSchema } from '../list-page.ts';
+import { named, objectOf } from '../response-schemas.ts';
 import { presentTotals, SHOWN_TOTALS } from './consumer-key-detail.ts';
 import { KEY_LIST_QUERY, readKeyListQuery } from './key-list-query.ts';
 import { presentCounters, SHOWN_COUNTERS } from './shown-counters.ts';
@@ -30,15 +31,7 @@ export const listConsumerKeys: Endpoint = {
   scope: 'keys:read',
   query: KEY_LIST_QUERY,
   status: 200,
-  response: {
-    type: 'object',
-    required: ['apiKeys'],
-    properties: {
-      apiKeys: listOf(LISTED_KEY),
-      nextCursor: { type: 'string', description: 'Present only when there are more keys.' },
-      total: { ...COUNT, description: 'With count=true: the keys on all pages.' },
-    },
-  },
+  response: pageSchema('apiKeys', LISTED_KEY, 'keys'),
   errors: ['invalid_cursor'],
   async handle({ query, principal }, services) {
     const { selection: requested, includes, isCounted, cursorAfter } = readKeyListQuery(query);

@@ -3,7 +3,8 @@ import { missingScope } from '../../permissions/principal.ts';
 import type { Plan, PlanTerms } from '../../plans/plan.ts';
 import { NEW_PLAN_ID } from '../../plans/plan-id.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
-import { COUNT, listOf, TEXT } from '../response-schemas.ts';
+import { pageSchema } from '../list-page.ts';
+import { COUNT, TEXT } from '../response-schemas.ts';
 import { PLAN_DELETION_QUERY, PLAN_LIST_QUERY, readPlanListQuery, readRebindTo } from './plan-query.ts';
 import {
   CREATE_PLAN_BODY,
@@ -45,15 +46,7 @@ export const listRateLimits: Endpoint = {
   scope: 'plans:read',
   query: PLAN_LIST_QUERY,
   status: 200,
-  response: {
-    type: 'object',
-    required: ['rateLimits'],
-    properties: {
-      rateLimits: listOf(LISTED_PLAN),
-      nextCursor: { type: 'string', description: 'Present only when there are more plans.' },
-      total: { ...COUNT, description: 'With count=true: the plans on all pages.' },
-    },
-  },
+  response: pageSchema('rateLimits', LISTED_PLAN, 'plans'),
   errors: ['invalid_cursor'],
   async handle({ query, principal }, { plans }) {
     const { filter, limit, afterId, isCounted, hasKeys, cursorAfter } = readPlanListQuery(query);

@@ -1,12 +1,12 @@
-import { InvalidCursor, MissingScope, SessionNotFound } from '../../errors.ts';
+import { MissingScope, SessionNotFound } from '../../errors.ts';
 import type { Principal } from '../../permissions/principal.ts';
 import { SCOPES } from '../../permissions/scopes.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import { isSessionId, type Session } from '../../sign-in/signed-in-session.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
-import { readCursor, writeCursor } from '../page-cursor.ts';
-import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
-import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { pageSchema, readListPage } from '../list-page.ts';
+import { COUNTED_PAGE_QUERY } from '../page-query.ts';
+import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { END_OF_SESSION_COOKIE } from './sign-in-app.ts';
 
 const SESSION = named(
@@ -40,47 +40,23 @@ export const listSessions: Endpoint = {
   scope: null,
   query: COUNTED_PAGE_QUERY,
   status: 200,
-  response: {
-    type: 'object',
-    required: ['sessions'],
-    properties: {
-      sessions: listOf(SESSION),
-      nextCursor: { type: 'string', description: 'Present only when there are more sessions.' },
-      total: { ...COUNT, description: 'With count=true: the sessions on all pages.' },
-    },
-  },
+  response: pageSchema('sessions', SESSION),
   // Without an identity provider there is no such path.
   errors: ['invalid_cursor', 'not_found'],
   async handle({ query, principal }, { sessions }) {
-    const { limit, cursor } = readPage(query);
-    const beforeId = cursor === undefined ? undefined : sessionIdOf(cursor);
     const ownId = ownSessionId(principal);
     const maySeeAll = principal.scopes.has('tokens:write');
-    const isWithTotal = isCounted(query);
-    if (sessions === undefined || (ownId === undefined && !maySeeAll))
-      return { sessions: [], ...(isWithTotal && { total: 0 }) };
-    const filter = maySeeAll ? { onlyTags: principal.onlyTags } : { onlyTags: [], id: ownId };
-    const [found, total] = await Promise.all([
-      sessions.list({ ...filter, limit: limit + 1, beforeId }),
-      isWithTotal ? sessions.count(filter) : undefined,
-    ]);
-    const shown = found.slice(0, limit);
-    const last = shown.at(-1);
-    return {
-      sessions: shown.map((session) => presentSession(session, ownId)),
-      ...(found.length > limit && last !== undefined && { nextCursor: writeCursor([last.id], NO_FILTER) }),
-      ...(total !== undefined && { total }),
-    };
+    const visible = ownId === undefined && !maySeeAll ? undefined : sessions;
+    const chosen = maySeeAll ? { onlyTags: principal.onlyTags } : { onlyTags: [], id: ownId };
+    const { items, about } = await readListPage(query, {
+      list: async (page) => visible?.list({ ...chosen, ...page }) ?? [],
+      count: async () => visible?.count(chosen) ?? 0,
+      isId: isSessionId,
+      idOf: ({ id }) => id,
+    });
+    return { sessions: items.map((session) => presentSession(session, ownId)), ...about };
   },
 };
-
-const NO_FILTER = {};
-
-function sessionIdOf(cursor: string): string {
-  const [sessionId] = readCursor(cursor, NO_FILTER);
-  if (typeof sessionId === 'string' && isSessionId(sessionId)) return sessionId;
-  throw new InvalidCursor();
-}
 
 function ownSessionId({ type, id }: Principal): string | undefined {
   return type === 'person' ? (id ?? undefined) : undefined;

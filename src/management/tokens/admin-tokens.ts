@@ -1,13 +1,12 @@
 import { isAdminTokenId } from '../../admins/admin-token.ts';
-import { InvalidCursor } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import type { Preset, Scope } from '../../permissions/scopes.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { GRACE_SECONDS } from '../keys/rotate-key.ts';
-import { readCursor, writeCursor } from '../page-cursor.ts';
-import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
-import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { pageSchema, readListPage } from '../list-page.ts';
+import { COUNTED_PAGE_QUERY } from '../page-query.ts';
+import { INSTANT, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import {
   presentToken,
   readTokenFields,
@@ -66,40 +65,18 @@ export const listAdminTokens: Endpoint = {
   scope: 'tokens:write',
   query: COUNTED_PAGE_QUERY,
   status: 200,
-  response: {
-    type: 'object',
-    required: ['adminTokens'],
-    properties: {
-      adminTokens: listOf(TOKEN_ITEM),
-      nextCursor: { type: 'string', description: 'Present only when there are more tokens.' },
-      total: { ...COUNT, description: 'With count=true: the tokens on all pages.' },
-    },
-  },
+  response: pageSchema('adminTokens', TOKEN_ITEM, 'tokens'),
   errors: ['invalid_cursor'],
   async handle({ query, principal }, { tokens, clock }) {
-    const { limit, cursor } = readPage(query);
-    // Before the list is read: nothing would handle a rejection of that if this throws.
-    const isWithTotal = isCounted(query);
-    const [{ tokens: found, nextAfterId }, total] = await Promise.all([
-      tokens.list({ limit, afterId: cursor === undefined ? undefined : tokenIdOf(cursor) }, principal),
-      isWithTotal ? tokens.count(principal) : undefined,
-    ]);
-    return {
-      adminTokens: found.map((token) => presentToken(token, clock.nowMs())),
-      ...(nextAfterId !== undefined && { nextCursor: writeCursor([nextAfterId], NO_FILTER) }),
-      ...(total !== undefined && { total }),
-    };
+    const { items, about } = await readListPage(query, {
+      list: (page) => tokens.list(page, principal),
+      count: () => tokens.count(principal),
+      isId: isAdminTokenId,
+      idOf: ({ id }) => id,
+    });
+    return { adminTokens: items.map((token) => presentToken(token, clock.nowMs())), ...about };
   },
 };
-
-/** The query of every page's cursor: the list has no filter. */
-const NO_FILTER = {};
-
-function tokenIdOf(cursor: string): string {
-  const [tokenId] = readCursor(cursor, NO_FILTER);
-  if (typeof tokenId === 'string' && isAdminTokenId(tokenId)) return tokenId;
-  throw new InvalidCursor();
-}
 
 /** Shows one admin token, without its secret. */
 export const showAdminToken: Endpoint = {

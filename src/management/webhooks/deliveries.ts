@@ -1,11 +1,11 @@
-import { InvalidCursor } from '../../errors.ts';
 import { DELIVERY_STATUSES, isDeliveryId } from '../../events/delivery/delivery.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { readCursor, writeCursor } from '../page-cursor.ts';
+import { pageSchema, readIdCursor } from '../list-page.ts';
+import { writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
-import { COUNT, listOf, objectOf, TEXT } from '../response-schemas.ts';
+import { objectOf, TEXT } from '../response-schemas.ts';
 import { DELIVERY_ITEM, presentDelivery } from './webhook-fields.ts';
 
 /** Deliveries on a page: their bodies are large. */
@@ -36,27 +36,19 @@ export const listDeliveries: Endpoint = {
   scope: 'webhooks:read',
   query: DELIVERY_QUERY,
   status: 200,
-  response: {
-    type: 'object',
-    required: ['deliveries'],
-    properties: {
-      deliveries: listOf(DELIVERY_ITEM),
-      nextCursor: { type: 'string', description: 'Present only when there are more deliveries.' },
-      total: { ...COUNT, description: 'With count=true: the deliveries on all pages.' },
-    },
-  },
+  response: pageSchema('deliveries', DELIVERY_ITEM),
   errors: ['webhook_not_found', 'invalid_cursor'],
   async handle({ id, query, principal }, { webhooks }) {
     const { limit, cursor } = readPage(query);
+    // Before the list is read: nothing would handle a rejection of that if this throws.
+    const isWithTotal = isCounted(query);
     const status = readWord(query, 'status', DELIVERY_STATUSES);
     const filter = { id, status };
     const page = {
       limit: Math.min(limit, LONGEST_PAGE),
       status,
-      afterId: cursor === undefined ? undefined : deliveryIdOf(cursor, filter),
+      afterId: cursor === undefined ? undefined : readIdCursor(cursor, filter, isDeliveryId),
     };
-    // Before the list is read: nothing would handle a rejection of that if this throws.
-    const isWithTotal = isCounted(query);
     const [{ deliveries, nextAfterId }, total] = await Promise.all([
       webhooks.deliveries(id, page, principal),
       isWithTotal ? webhooks.countDeliveries(id, status, principal) : undefined,
@@ -68,12 +60,6 @@ export const listDeliveries: Endpoint = {
     };
   },
 };
-
-function deliveryIdOf(cursor: string, filter: object): string {
-  const [deliveryId] = readCursor(cursor, filter);
-  if (typeof deliveryId === 'string' && isDeliveryId(deliveryId)) return deliveryId;
-  throw new InvalidCursor();
-}
 
 /** Sends an event to a webhook that no other webhook gets. */
 export const testWebhook: Endpoint = {

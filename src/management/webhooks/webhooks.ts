@@ -1,12 +1,11 @@
-import { InvalidCursor } from '../../errors.ts';
 import { isWebhookId } from '../../events/webhook.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { GRACE_SECONDS } from '../keys/rotate-key.ts';
-import { readCursor, writeCursor } from '../page-cursor.ts';
-import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
-import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { pageSchema, readListPage } from '../list-page.ts';
+import { COUNTED_PAGE_QUERY } from '../page-query.ts';
+import { INSTANT, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import {
   presentWebhook,
   readWebhookFields,
@@ -70,40 +69,18 @@ export const listWebhooks: Endpoint = {
   scope: 'webhooks:read',
   query: COUNTED_PAGE_QUERY,
   status: 200,
-  response: {
-    type: 'object',
-    required: ['webhooks'],
-    properties: {
-      webhooks: listOf(WEBHOOK_ITEM),
-      nextCursor: { type: 'string', description: 'Present only when there are more webhooks.' },
-      total: { ...COUNT, description: 'With count=true: the webhooks on all pages.' },
-    },
-  },
+  response: pageSchema('webhooks', WEBHOOK_ITEM),
   errors: ['invalid_cursor'],
   async handle({ query, principal }, { webhooks, clock }) {
-    const { limit, cursor } = readPage(query);
-    // Before the list is read: nothing would handle a rejection of that if this throws.
-    const isWithTotal = isCounted(query);
-    const [{ webhooks: found, nextAfterId }, total] = await Promise.all([
-      webhooks.list({ limit, afterId: cursor === undefined ? undefined : webhookIdOf(cursor) }, principal),
-      isWithTotal ? webhooks.count(principal) : undefined,
-    ]);
-    return {
-      webhooks: found.map((webhook) => presentWebhook(webhook, clock.nowMs())),
-      ...(nextAfterId !== undefined && { nextCursor: writeCursor([nextAfterId], NO_FILTER) }),
-      ...(total !== undefined && { total }),
-    };
+    const { items, about } = await readListPage(query, {
+      list: (page) => webhooks.list(page, principal),
+      count: () => webhooks.count(principal),
+      isId: isWebhookId,
+      idOf: ({ id }) => id,
+    });
+    return { webhooks: items.map((webhook) => presentWebhook(webhook, clock.nowMs())), ...about };
   },
 };
-
-/** The query of every page's cursor: the list has no filter. */
-const NO_FILTER = {};
-
-function webhookIdOf(cursor: string): string {
-  const [webhookId] = readCursor(cursor, NO_FILTER);
-  if (typeof webhookId === 'string' && isWebhookId(webhookId)) return webhookId;
-  throw new InvalidCursor();
-}
 
 /** Shows one webhook, without its secret. */
 export const showWebhook: Endpoint = {
