@@ -23,6 +23,19 @@ export interface BodySchema {
   readonly properties: Readonly<Record<string, FieldSchema>>;
 }
 
+/** A body with these fields, of which some are required. */
+export function bodySchema<Field extends string>(
+  required: readonly NoInfer<Field>[],
+  properties: Readonly<Record<Field, FieldSchema>>,
+): BodySchema {
+  return { type: 'object', additionalProperties: false, required, properties };
+}
+
+/** The body of an edit: at least one of these fields. */
+export function editSchema(properties: BodySchema['properties']): BodySchema {
+  return { type: 'object', additionalProperties: false, minProperties: 1, required: [], properties };
+}
+
 /** Formats that schemas may name besides JSON Schema's keywords. */
 export type Formats = Readonly<Record<string, (text: string) => boolean>>;
 

@@ -1,4 +1,4 @@
-import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
+import { type BodySchema, bodySchema, type FieldSchema } from '../../http/body-schema.ts';
 import { OWNER, OWNER_FORM } from '../../plans/owner-name.ts';
 import { KEY_FIELDS, type WrittenKeyFields } from '../keys/key-fields.ts';
 import { SECRET_HASH } from '../keys/secret-fields.ts';
@@ -141,12 +141,7 @@ export interface DiffBody {
   readonly owner: string;
   readonly prune?: boolean;
 }
-export const DIFF_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['config', 'owner'],
-  properties: TERMS,
-};
+export const DIFF_BODY = bodySchema(['config', 'owner'], TERMS);
 
 export interface ApplyBody extends DiffBody {
   readonly force?: boolean;

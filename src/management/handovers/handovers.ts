@@ -1,4 +1,4 @@
-import type { BodySchema } from '../../http/body-schema.ts';
+import { bodySchema } from '../../http/body-schema.ts';
 import { HANDOVER_STATES, isHandoverId } from '../../keys/handovers/handover.ts';
 import type { FoundHandover } from '../../keys/handovers/handover-repository.ts';
 import type { HandoverRequest } from '../../keys/handovers/handover-service.ts';
@@ -11,12 +11,7 @@ import { HANDOVER_FIELDS, MADE_HANDOVER, presentMadeHandover } from './handover-
 
 const PATH = '/consumer-api-key/{consumerApiKeyId}/handover';
 
-const MAKE_HANDOVER_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['ttlSeconds'],
-  properties: HANDOVER_FIELDS,
-};
+const MAKE_HANDOVER_BODY = bodySchema(['ttlSeconds'], HANDOVER_FIELDS);
 
 /** Makes a link that shows the present secret of a key once. */
 export const makeHandover: Endpoint<HandoverRequest> = {

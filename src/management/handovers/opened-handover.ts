@@ -1,4 +1,4 @@
-import type { BodySchema } from '../../http/body-schema.ts';
+import { bodySchema } from '../../http/body-schema.ts';
 import { HANDOVER_STATES } from '../../keys/handovers/handover.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
 import { consumerOf, type Principal } from '../../permissions/principal.ts';
@@ -19,19 +19,14 @@ interface OpenedBody {
   readonly token: string;
 }
 /** Not the exact form: a text that was copied in part is an unknown link, and no fault of a form. */
-const OPENED_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['token'],
-  properties: {
-    token: {
-      description: 'must be a string of 1 to 256 characters: what the link has after its #',
-      type: 'string',
-      minLength: 1,
-      maxLength: 256,
-    },
+const OPENED_BODY = bodySchema(['token'], {
+  token: {
+    description: 'must be a string of 1 to 256 characters: what the link has after its #',
+    type: 'string',
+    minLength: 1,
+    maxLength: 256,
   },
-};
+});
 
 /** Shows what a link is, and uses nothing up. */
 const openHandover: Endpoint<OpenedBody> = {

@@ -1,6 +1,6 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { InvalidBody, MissingScope } from '../../errors.ts';
-import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
+import { bodySchema, type FieldSchema } from '../../http/body-schema.ts';
 import { type BulkChange, type ChosenKeys, MAX_FILTERED, MAX_IDS } from '../../jobs/bulk-jobs.ts';
 import { JOB_ACTIONS, type JobAction, scopeOfAction } from '../../jobs/job.ts';
 import { KEY_ID } from '../../keys/key-id.ts';
@@ -68,50 +68,45 @@ const FILTER: FieldSchema = {
   },
 };
 
-const BULK_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['action'],
-  properties: {
-    filter: FILTER,
-    ids: {
-      description: `must be a list of 1 to ${MAX_IDS} ids of keys, in place of a filter`,
-      type: 'array',
-      minItems: 1,
-      maxItems: MAX_IDS,
-      items: { description: 'must be the id of a consumer API key', type: 'string', pattern: KEY_ID.source },
-    },
-    action: {
-      description: `must be one of ${JOB_ACTIONS.join(', ')}`,
-      type: 'string',
-      enum: JOB_ACTIONS,
-    },
-    tags: {
-      ...TAG_EDITS.addTags,
-      description: 'must be a list of 1 to 20 tags; only with add-tags and remove-tags',
-      minItems: 1,
-    },
-    rateLimitId: {
-      ...KEY_FIELDS.rateLimitId,
-      description: `${KEY_FIELDS.rateLimitId.description}; only with set-plan`,
-    },
-    expiresAt: {
-      ...KEY_FIELDS.expiresAt,
-      description: `${KEY_FIELDS.expiresAt.description}; only with set-expiry`,
-    },
-    limitId: {
-      ...LIMIT_ID,
-      description: `${LIMIT_ID.description}; only with clear-override, where a missing one stands for all`,
-    },
-    dryRun: { description: 'must be true or false: whether nothing is changed', type: 'boolean' },
-    expectCount: {
-      description:
-        'must be the number of keys that you expect, an integer from 0; nothing is changed if it is another one',
-      type: 'integer',
-      minimum: 0,
-    },
+const BULK_BODY = bodySchema(['action'], {
+  filter: FILTER,
+  ids: {
+    description: `must be a list of 1 to ${MAX_IDS} ids of keys, in place of a filter`,
+    type: 'array',
+    minItems: 1,
+    maxItems: MAX_IDS,
+    items: { description: 'must be the id of a consumer API key', type: 'string', pattern: KEY_ID.source },
   },
-};
+  action: {
+    description: `must be one of ${JOB_ACTIONS.join(', ')}`,
+    type: 'string',
+    enum: JOB_ACTIONS,
+  },
+  tags: {
+    ...TAG_EDITS.addTags,
+    description: 'must be a list of 1 to 20 tags; only with add-tags and remove-tags',
+    minItems: 1,
+  },
+  rateLimitId: {
+    ...KEY_FIELDS.rateLimitId,
+    description: `${KEY_FIELDS.rateLimitId.description}; only with set-plan`,
+  },
+  expiresAt: {
+    ...KEY_FIELDS.expiresAt,
+    description: `${KEY_FIELDS.expiresAt.description}; only with set-expiry`,
+  },
+  limitId: {
+    ...LIMIT_ID,
+    description: `${LIMIT_ID.description}; only with clear-override, where a missing one stands for all`,
+  },
+  dryRun: { description: 'must be true or false: whether nothing is changed', type: 'boolean' },
+  expectCount: {
+    description:
+      'must be the number of keys that you expect, an integer from 0; nothing is changed if it is another one',
+    type: 'integer',
+    minimum: 0,
+  },
+});
 
 const DRY_RUN = named(
   'BulkDryRun',

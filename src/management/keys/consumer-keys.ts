@@ -1,4 +1,4 @@
-import type { BodySchema } from '../../http/body-schema.ts';
+import { bodySchema, editSchema } from '../../http/body-schema.ts';
 import type { HandoverRequest } from '../../keys/handovers/handover-service.ts';
 import type { KeyChanges } from '../../keys/key-repository.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -20,12 +20,7 @@ interface CreateKeyBody extends WrittenKeyFields {
   readonly secret?: string;
   readonly handover?: HandoverRequest;
 }
-const CREATE_KEY_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['name'],
-  properties: { ...KEY_FIELDS, secret: SECRET, handover: HANDOVER },
-};
+const CREATE_KEY_BODY = bodySchema(['name'], { ...KEY_FIELDS, secret: SECRET, handover: HANDOVER });
 
 /** Makes a key. Its secret is in the response, unless a link hands it over. */
 export const createConsumerKey: Endpoint<CreateKeyBody> = {
@@ -68,13 +63,7 @@ interface UpdateKeyBody extends WrittenKeyFields {
   readonly addTags?: readonly string[];
   readonly removeTags?: readonly string[];
 }
-const UPDATE_KEY_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  minProperties: 1,
-  required: [],
-  properties: { ...KEY_FIELDS, ...TAG_EDITS },
-};
+const UPDATE_KEY_BODY = editSchema({ ...KEY_FIELDS, ...TAG_EDITS });
 
 /** Changes the fields of a key that the body names; null clears a field. */
 export const updateConsumerKey: Endpoint<UpdateKeyBody> = {

@@ -1,6 +1,6 @@
 import type { AuditTarget } from '../../audit/audit-entry.ts';
 import { KeyNotFound } from '../../errors.ts';
-import type { BodySchema } from '../../http/body-schema.ts';
+import { bodySchema } from '../../http/body-schema.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
 import { isVisible } from '../../permissions/visible-records.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
@@ -8,14 +8,7 @@ import { named, objectOf } from '../response-schemas.ts';
 import { PRESENTED_SECRET } from './secret-fields.ts';
 import { KEY_ITEM_FIELDS, presentKeyItem } from './shown-key-fields.ts';
 
-const FIND_KEY_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['secret'],
-  properties: {
-    secret: PRESENTED_SECRET,
-  },
-};
+const FIND_KEY_BODY = bodySchema(['secret'], { secret: PRESENTED_SECRET });
 
 const OPERATION = 'findConsumerKey';
 

@@ -1,5 +1,5 @@
 import { type FieldFault, ImportRejected, InvalidBody, PlanNotFound } from '../../errors.ts';
-import type { BodySchema } from '../../http/body-schema.ts';
+import { bodySchema } from '../../http/body-schema.ts';
 import type { KeyToImport } from '../../keys/key-imports.ts';
 import { logChangedKeys } from '../../keys/log-changed-keys.ts';
 import type { ImportedSecret } from '../../keys/secrets/stored-secret.ts';
@@ -23,31 +23,26 @@ export interface ImportKeysBody {
   readonly onConflict?: 'fail' | 'skip';
 }
 /** Of `ImportKeysBody`. */
-export const IMPORT_KEYS_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['keys'],
-  properties: {
-    keys: {
-      description: `must be a list of 1 to ${MAX_KEYS} keys`,
-      type: 'array',
-      minItems: 1,
-      maxItems: MAX_KEYS,
-      items: {
-        description: 'must be an object with a name, and a secret or a secretHash',
-        type: 'object',
-        additionalProperties: false,
-        required: ['name'],
-        properties: { ...KEY_FIELDS, secret: SECRET, secretHash: SECRET_HASH },
-      },
-    },
-    onConflict: {
-      description: 'must be "fail" (all keys or none) or "skip" (all but those whose secret is taken)',
-      type: 'string',
-      enum: ['fail', 'skip'],
+export const IMPORT_KEYS_BODY = bodySchema(['keys'], {
+  keys: {
+    description: `must be a list of 1 to ${MAX_KEYS} keys`,
+    type: 'array',
+    minItems: 1,
+    maxItems: MAX_KEYS,
+    items: {
+      description: 'must be an object with a name, and a secret or a secretHash',
+      type: 'object',
+      additionalProperties: false,
+      required: ['name'],
+      properties: { ...KEY_FIELDS, secret: SECRET, secretHash: SECRET_HASH },
     },
   },
-};
+  onConflict: {
+    description: 'must be "fail" (all keys or none) or "skip" (all but those whose secret is taken)',
+    type: 'string',
+    enum: ['fail', 'skip'],
+  },
+});
 
 /** Creates keys with secrets that exist already. */
 export const importConsumerKeys: Endpoint<ImportKeysBody> = {

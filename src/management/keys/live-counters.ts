@@ -1,6 +1,6 @@
 import { changedFields, type FieldChanges } from '../../audit/audit-entry.ts';
 import { LimitNotFound, StoreUnavailable, TollgateError } from '../../errors.ts';
-import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
+import { bodySchema, type FieldSchema } from '../../http/body-schema.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import { ANONYMOUS_CUSTOMER, CUSTOMER_ID, type Limit } from '../../limiter/request-limits.ts';
@@ -71,12 +71,7 @@ interface ResetBody {
   readonly customerId?: string;
   readonly reason?: string;
 }
-const RESET_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: [],
-  properties: { limitId: LIMIT_ID, customerId: CUSTOMER, reason: REASON },
-};
+const RESET_BODY = bodySchema([], { limitId: LIMIT_ID, customerId: CUSTOMER, reason: REASON });
 
 /**
  * Closes windows of a key, so that its next request opens new ones: all of them, those of one limit, or those of one customer. Without a
@@ -110,12 +105,7 @@ export const resetKeyLimits: Endpoint<ResetBody> = {
 interface GrantBody extends ResetBody {
   readonly requests: number;
 }
-const GRANT_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['requests'],
-  properties: { requests: UNITS, ...RESET_BODY.properties },
-};
+const GRANT_BODY = bodySchema(['requests'], { requests: UNITS, ...RESET_BODY.properties });
 
 /** Raises the remaining quota of a key's present windows: of all, of those of one limit, or of those of one customer. */
 export const grantKeyLimits: Endpoint<GrantBody> = {

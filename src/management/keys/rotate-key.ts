@@ -1,4 +1,4 @@
-import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
+import { bodySchema, type FieldSchema } from '../../http/body-schema.ts';
 import type { HandoverRequest } from '../../keys/handovers/handover-service.ts';
 import { MAX_GRACE_SECONDS } from '../../keys/key-rotation.ts';
 import type { KeptSecret } from '../../keys/secrets/secret-repository.ts';
@@ -15,31 +15,31 @@ import { KEY_FIELDS, readExpiry } from './key-fields.ts';
 import { givenSecretIn, SECRET } from './secret-fields.ts';
 import { KEY_ITEM, presentKeyItem } from './shown-key-fields.ts';
 
-/** How long both secrets of a key or an admin token are valid. */
-export const GRACE_SECONDS: FieldSchema = {
+/** How long both secrets of a key, an admin token or a webhook are valid. */
+const GRACE_SECONDS: FieldSchema = {
   description: `must be an integer from 0 to ${MAX_GRACE_SECONDS}: for how long the previous secret stays valid`,
   type: 'integer',
   minimum: 0,
   maximum: MAX_GRACE_SECONDS,
 };
 
-export interface RotateKeyBody {
+/** The body of a rotation to a secret that the gateway makes. */
+export interface RotateBody {
   readonly graceSeconds: number;
+}
+export const ROTATE_BODY = bodySchema(['graceSeconds'], { graceSeconds: GRACE_SECONDS });
+
+interface RotateKeyBody extends RotateBody {
   readonly secret?: string;
   readonly expiresAt?: string | null;
   readonly handover?: HandoverRequest;
 }
-const ROTATE_KEY_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['graceSeconds'],
-  properties: {
-    graceSeconds: GRACE_SECONDS,
-    secret: SECRET,
-    expiresAt: KEY_FIELDS.expiresAt,
-    handover: HANDOVER,
-  },
-};
+const ROTATE_KEY_BODY = bodySchema(['graceSeconds'], {
+  graceSeconds: GRACE_SECONDS,
+  secret: SECRET,
+  expiresAt: KEY_FIELDS.expiresAt,
+  handover: HANDOVER,
+});
 
 /** Gives a key a new secret. The previous one stays valid for a grace period. */
 export const rotateConsumerKey: Endpoint<RotateKeyBody> = {
@@ -88,14 +88,9 @@ export const rotateConsumerKey: Endpoint<RotateKeyBody> = {
   },
 };
 
-const END_ROTATION_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['keep'],
-  properties: {
-    keep: { description: 'must be "new" or "previous"', type: 'string', enum: ['new', 'previous'] },
-  },
-};
+const END_ROTATION_BODY = bodySchema(['keep'], {
+  keep: { description: 'must be "new" or "previous"', type: 'string', enum: ['new', 'previous'] },
+});
 
 /** Ends a rotation early: the secret that is not kept is rejected from now on. */
 export const endConsumerKeyRotation: Endpoint<{ readonly keep: KeptSecret }> = {

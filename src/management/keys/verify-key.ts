@@ -1,5 +1,5 @@
 import { TollgateError } from '../../errors.ts';
-import type { BodySchema } from '../../http/body-schema.ts';
+import { bodySchema } from '../../http/body-schema.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { Verdict, VerifiedRequest, VerifyingClient } from '../../keys/key-verifier.ts';
 import { CUSTOMER_ID, type DecidedWindow, remainingIn } from '../../limiter/request-limits.ts';
@@ -12,53 +12,48 @@ import { PRESENTED_SECRET } from './secret-fields.ts';
 
 const LONGEST_PATH = 8192;
 
-const VERIFY_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['secret'],
-  properties: {
-    secret: PRESENTED_SECRET,
-    method: {
-      description: 'must be an HTTP method in capitals that the proxy forwards, such as "GET" or "POST"',
-      type: 'string',
-      pattern: '^(?!(?:TRACE|CONNECT)$)[A-Z][A-Z-]{0,31}$',
-    },
-    path: {
-      description: `must be a path of up to ${LONGEST_PATH} visible ASCII characters that begins with "/", as the proxy accepts it`,
-      type: 'string',
-      maxLength: LONGEST_PATH,
-      pattern: '^/[\\x21-\\x7e]*$',
-    },
-    customerId: {
-      description: 'must be a string of 1 to 128 printable ASCII characters',
-      type: 'string',
-      pattern: CUSTOMER_ID.source,
-    },
-    address: {
-      description: 'must be the IPv4 or IPv6 address of the consumer',
-      type: 'string',
-      format: 'ip-address',
-    },
-    origin: {
-      description: 'must be the Origin of a web page, 1 to 512 visible ASCII characters',
-      type: 'string',
-      maxLength: 512,
-      pattern: '^[\\x21-\\x7e]+$',
-    },
-    cost: {
-      description:
-        'must be a whole number from 0 to 999999999999999: what the request costs in place of what its plan says',
-      type: 'integer',
-      minimum: 0,
-      maximum: 999_999_999_999_999,
-    },
-    count: {
-      description:
-        'must be true or false; with false the request is decided and counted nowhere, not in usage either',
-      type: 'boolean',
-    },
+const VERIFY_BODY = bodySchema(['secret'], {
+  secret: PRESENTED_SECRET,
+  method: {
+    description: 'must be an HTTP method in capitals that the proxy forwards, such as "GET" or "POST"',
+    type: 'string',
+    pattern: '^(?!(?:TRACE|CONNECT)$)[A-Z][A-Z-]{0,31}$',
   },
-};
+  path: {
+    description: `must be a path of up to ${LONGEST_PATH} visible ASCII characters that begins with "/", as the proxy accepts it`,
+    type: 'string',
+    maxLength: LONGEST_PATH,
+    pattern: '^/[\\x21-\\x7e]*$',
+  },
+  customerId: {
+    description: 'must be a string of 1 to 128 printable ASCII characters',
+    type: 'string',
+    pattern: CUSTOMER_ID.source,
+  },
+  address: {
+    description: 'must be the IPv4 or IPv6 address of the consumer',
+    type: 'string',
+    format: 'ip-address',
+  },
+  origin: {
+    description: 'must be the Origin of a web page, 1 to 512 visible ASCII characters',
+    type: 'string',
+    maxLength: 512,
+    pattern: '^[\\x21-\\x7e]+$',
+  },
+  cost: {
+    description:
+      'must be a whole number from 0 to 999999999999999: what the request costs in place of what its plan says',
+    type: 'integer',
+    minimum: 0,
+    maximum: 999_999_999_999_999,
+  },
+  count: {
+    description:
+      'must be true or false; with false the request is decided and counted nowhere, not in usage either',
+    type: 'boolean',
+  },
+});
 
 const WINDOW = named(
   'VerifiedLimit',

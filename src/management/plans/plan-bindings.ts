@@ -1,5 +1,5 @@
 import { PlanNotFound } from '../../errors.ts';
-import type { BodySchema } from '../../http/body-schema.ts';
+import { bodySchema } from '../../http/body-schema.ts';
 import { isPlanId } from '../../plans/plan-id.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { objectOf, TEXT } from '../response-schemas.ts';
@@ -9,15 +9,10 @@ interface BindPlanBody {
   readonly rateLimitId: string;
 }
 /** Any text is allowed: no record has an id of another form, so that such an id gets 404. */
-const BIND_PLAN_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['consumerApiKeyId', 'rateLimitId'],
-  properties: {
-    consumerApiKeyId: { description: 'must be the id of a consumer API key', type: 'string', minLength: 1 },
-    rateLimitId: { description: 'must be the id of a rate limit plan', type: 'string', minLength: 1 },
-  },
-};
+const BIND_PLAN_BODY = bodySchema(['consumerApiKeyId', 'rateLimitId'], {
+  consumerApiKeyId: { description: 'must be the id of a consumer API key', type: 'string', minLength: 1 },
+  rateLimitId: { description: 'must be the id of a rate limit plan', type: 'string', minLength: 1 },
+});
 
 /** Binds a plan to a key: the key's next request counts against it. */
 export const applyRateLimit: Endpoint<BindPlanBody> = {

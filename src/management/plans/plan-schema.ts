@@ -1,4 +1,4 @@
-import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
+import { type BodySchema, bodySchema, editSchema, type FieldSchema } from '../../http/body-schema.ts';
 import { PERIOD_RULE } from '../../limiter/period.ts';
 import { LIMIT_MODES, LIMIT_SCOPES } from '../../limiter/request-limits.ts';
 import type { PlanTerms } from '../../plans/plan.ts';
@@ -131,19 +131,14 @@ type WrittenTerms = Omit<PlanTerms, 'additionalLimits' | 'costs'> &
 export interface CreatePlanBody extends WrittenTerms {
   readonly rateLimitId: string;
 }
-export const CREATE_PLAN_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['rateLimitId', 'description', 'limit', 'period'],
-  properties: {
-    rateLimitId: RATE_LIMIT_ID,
-    description: DESCRIPTION,
-    limit: LIMIT,
-    period: PERIOD,
-    additionalLimits: ADDITIONAL_LIMITS,
-    costs: COSTS,
-  },
-};
+export const CREATE_PLAN_BODY = bodySchema(['rateLimitId', 'description', 'limit', 'period'], {
+  rateLimitId: RATE_LIMIT_ID,
+  description: DESCRIPTION,
+  limit: LIMIT,
+  period: PERIOD,
+  additionalLimits: ADDITIONAL_LIMITS,
+  costs: COSTS,
+});
 
 export interface PutPlanBody extends Omit<WrittenTerms, 'description'> {
   readonly rateLimitId?: string;
@@ -156,10 +151,4 @@ export const PUT_PLAN_BODY: BodySchema = {
 
 export type UpdatePlanBody = Partial<WrittenTerms>;
 const { rateLimitId: _, ...CHANGEABLE } = CREATE_PLAN_BODY.properties;
-export const UPDATE_PLAN_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  minProperties: 1,
-  required: [],
-  properties: CHANGEABLE,
-};
+export const UPDATE_PLAN_BODY = editSchema(CHANGEABLE);

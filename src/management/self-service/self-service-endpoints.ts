@@ -5,7 +5,7 @@ import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { presentTotals, SHOWN_TOTALS } from '../keys/consumer-key-detail.ts';
 import { CUSTOMER_QUERY, readCounts, readCustomer } from '../keys/live-counters.ts';
-import { GRACE_SECONDS, type RotateKeyBody, rotateConsumerKey } from '../keys/rotate-key.ts';
+import { ROTATE_BODY, type RotateBody, rotateConsumerKey } from '../keys/rotate-key.ts';
 import { presentCounters, SHOWN_COUNTERS } from '../keys/shown-counters.ts';
 import { presentRotation, SHOWN_KEY_FIELDS } from '../keys/shown-key-fields.ts';
 import { named, objectOf, orNull, TEXT } from '../response-schemas.ts';
@@ -68,19 +68,14 @@ const showOwnUsage: Endpoint = {
 };
 
 /** Gives a consumer a new secret for its own key, if an administrator allows that. The consumer can't change the expiry. */
-const rotateOwnKey: Endpoint<RotateKeyBody> = {
+const rotateOwnKey: Endpoint<RotateBody> = {
   ...rotateConsumerKey,
   path: `${SELF_SERVICE_PATH}/rotate`,
   operationId: 'rotateOwnKey',
   summary: 'Give the presented key a new secret; the previous one stays valid for a time',
   scope: null,
   forConsumers: true,
-  body: {
-    type: 'object',
-    additionalProperties: false,
-    required: ['graceSeconds'],
-    properties: { graceSeconds: GRACE_SECONDS },
-  },
+  body: ROTATE_BODY,
   errors: ['missing_scope', 'key_not_found', 'rotation_in_progress'],
   async handle(call, services) {
     const id = ownKeyId(call.principal);

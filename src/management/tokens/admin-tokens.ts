@@ -1,9 +1,9 @@
 import { isAdminTokenId } from '../../admins/admin-token.ts';
-import type { BodySchema } from '../../http/body-schema.ts';
+import { bodySchema, editSchema } from '../../http/body-schema.ts';
 import type { Preset, Scope } from '../../permissions/scopes.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
-import { GRACE_SECONDS } from '../keys/rotate-key.ts';
+import { ROTATE_BODY, type RotateBody } from '../keys/rotate-key.ts';
 import { pageSchema, readListPage } from '../list-page.ts';
 import { COUNTED_PAGE_QUERY } from '../page-query.ts';
 import { INSTANT, objectOf, orNull, TEXT } from '../response-schemas.ts';
@@ -21,12 +21,7 @@ interface CreateTokenBody extends WrittenTokenFields {
   readonly name: string;
   readonly scopes: readonly (Scope | Preset)[];
 }
-const CREATE_TOKEN_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['name', 'scopes'],
-  properties: TOKEN_FIELDS,
-};
+const CREATE_TOKEN_BODY = bodySchema(['name', 'scopes'], TOKEN_FIELDS);
 
 /** Creates an admin token. Only this response shows its secret. */
 export const createAdminToken: Endpoint<CreateTokenBody> = {
@@ -95,13 +90,7 @@ export const showAdminToken: Endpoint = {
   },
 };
 
-const UPDATE_TOKEN_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  minProperties: 1,
-  required: [],
-  properties: TOKEN_FIELDS,
-};
+const UPDATE_TOKEN_BODY = editSchema(TOKEN_FIELDS);
 
 /** Changes the fields of an admin token that the body names; null clears a field. */
 export const updateAdminToken: Endpoint<WrittenTokenFields> = {
@@ -142,24 +131,14 @@ export const deleteAdminToken: Endpoint = {
   },
 };
 
-interface RotateTokenBody {
-  readonly graceSeconds: number;
-}
-const ROTATE_TOKEN_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['graceSeconds'],
-  properties: { graceSeconds: GRACE_SECONDS },
-};
-
 /** Gives an admin token a new secret. The previous one stays valid for a grace period. */
-export const rotateAdminToken: Endpoint<RotateTokenBody> = {
+export const rotateAdminToken: Endpoint<RotateBody> = {
   method: 'post',
   path: '/tollgate/admin-token/{adminTokenId}/rotate',
   operationId: 'rotateAdminToken',
   summary: 'Give an admin token another secret',
   scope: 'tokens:write',
-  body: ROTATE_TOKEN_BODY,
+  body: ROTATE_BODY,
   status: 200,
   tagged: true,
   conditional: true,

@@ -1,8 +1,8 @@
 import { isWebhookId } from '../../events/webhook.ts';
-import type { BodySchema } from '../../http/body-schema.ts';
+import { bodySchema, editSchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
-import { GRACE_SECONDS } from '../keys/rotate-key.ts';
+import { ROTATE_BODY, type RotateBody } from '../keys/rotate-key.ts';
 import { pageSchema, readListPage } from '../list-page.ts';
 import { COUNTED_PAGE_QUERY } from '../page-query.ts';
 import { INSTANT, objectOf, orNull, TEXT } from '../response-schemas.ts';
@@ -20,12 +20,7 @@ interface CreateWebhookBody extends WrittenWebhookFields {
   readonly url: string;
   readonly events: readonly string[];
 }
-const CREATE_WEBHOOK_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['url', 'events'],
-  properties: WEBHOOK_FIELDS,
-};
+const CREATE_WEBHOOK_BODY = bodySchema(['url', 'events'], WEBHOOK_FIELDS);
 
 /** Creates a webhook. Only this response shows its secret. */
 export const createWebhook: Endpoint<CreateWebhookBody> = {
@@ -99,13 +94,7 @@ export const showWebhook: Endpoint = {
   },
 };
 
-const UPDATE_WEBHOOK_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  minProperties: 1,
-  required: [],
-  properties: WEBHOOK_FIELDS,
-};
+const UPDATE_WEBHOOK_BODY = editSchema(WEBHOOK_FIELDS);
 
 /** Changes the fields of a webhook that the body names. */
 export const updateWebhook: Endpoint<WrittenWebhookFields> = {
@@ -146,24 +135,14 @@ export const deleteWebhook: Endpoint = {
   },
 };
 
-interface RotateWebhookBody {
-  readonly graceSeconds: number;
-}
-const ROTATE_WEBHOOK_BODY: BodySchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['graceSeconds'],
-  properties: { graceSeconds: GRACE_SECONDS },
-};
-
 /** Gives a webhook a new secret. The previous one signs as well for a grace period. */
-export const rotateWebhook: Endpoint<RotateWebhookBody> = {
+export const rotateWebhook: Endpoint<RotateBody> = {
   method: 'post',
   path: '/tollgate/webhook/{webhookId}/rotate',
   operationId: 'rotateWebhook',
   summary: 'Give a webhook another secret',
   scope: 'webhooks:write',
-  body: ROTATE_WEBHOOK_BODY,
+  body: ROTATE_BODY,
   status: 200,
   tagged: true,
   conditional: true,
