@@ -7,7 +7,7 @@ import { ANONYMOUS_CUSTOMER, CUSTOMER_ID, type Limit } from '../../limiter/reque
 import type { WindowCounts } from '../../limiter/window-counters.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Endpoint, ManagementServices } from '../endpoint.ts';
-import { LIMIT_ID } from '../plans/plan-schema.ts';
+import { LIMIT, LIMIT_ID } from '../plans/plan-schema.ts';
 import { INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentCounters, SHOWN_COUNTERS } from './shown-counters.ts';
 
@@ -21,12 +21,6 @@ const REASON: FieldSchema = {
   type: 'string',
   maxLength: 256,
   format: 'stored-text',
-};
-const UNITS: FieldSchema = {
-  description: 'must be an integer from 1 to 999999999999999',
-  type: 'integer',
-  minimum: 1,
-  maximum: 999_999_999_999_999,
 };
 
 const KEY_LIMITS = named(
@@ -105,7 +99,7 @@ export const resetKeyLimits: Endpoint<ResetBody> = {
 interface GrantBody extends ResetBody {
   readonly requests: number;
 }
-const GRANT_BODY = bodySchema(['requests'], { requests: UNITS, ...RESET_BODY.properties });
+const GRANT_BODY = bodySchema(['requests'], { requests: LIMIT, ...RESET_BODY.properties });
 
 /** Raises the remaining quota of a key's present windows: of all, of those of one limit, or of those of one customer. */
 export const grantKeyLimits: Endpoint<GrantBody> = {

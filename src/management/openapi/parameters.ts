@@ -6,6 +6,10 @@ import type { SchemaComponents } from './schema-components.ts';
 /** `*`, or a list of entity tags. */
 const TAGS = '^(?:\\*|(?:W/)?"[!#-~]*"(?:, ?(?:W/)?"[!#-~]*")*)$';
 
+function anyId(name: string) {
+  return { name, in: 'path', required: true, schema: { type: 'string', minLength: 1 } };
+}
+
 /** Parameters of paths and request headers, by the name of their component. */
 const PARAMETERS = {
   consumerApiKeyId: {
@@ -22,30 +26,10 @@ const PARAMETERS = {
     schema: { type: 'string', pattern: PLAN_ID.source },
     example: 'gold',
   },
-  adminTokenId: {
-    name: 'adminTokenId',
-    in: 'path',
-    required: true,
-    schema: { type: 'string', minLength: 1 },
-  },
-  webhookId: {
-    name: 'webhookId',
-    in: 'path',
-    required: true,
-    schema: { type: 'string', minLength: 1 },
-  },
-  deliveryId: {
-    name: 'deliveryId',
-    in: 'path',
-    required: true,
-    schema: { type: 'string', minLength: 1 },
-  },
-  handoverId: {
-    name: 'handoverId',
-    in: 'path',
-    required: true,
-    schema: { type: 'string', minLength: 1 },
-  },
+  adminTokenId: anyId('adminTokenId'),
+  webhookId: anyId('webhookId'),
+  deliveryId: anyId('deliveryId'),
+  handoverId: anyId('handoverId'),
   sessionId: {
     name: 'sessionId',
     in: 'path',
@@ -53,12 +37,7 @@ const PARAMETERS = {
     description: 'The id of a session, or `current`.',
     schema: { type: 'string', minLength: 1 },
   },
-  jobId: {
-    name: 'jobId',
-    in: 'path',
-    required: true,
-    schema: { type: 'string', minLength: 1 },
-  },
+  jobId: anyId('jobId'),
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',

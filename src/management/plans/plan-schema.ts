@@ -18,7 +18,7 @@ const DESCRIPTION: FieldSchema = {
   maxLength: 1024,
   format: 'stored-text',
 };
-/** The limit of a window, in units. */
+/** The limit of a window, or what is given or reserved in it, in units. */
 export const LIMIT: FieldSchema = {
   description: 'must be an integer from 1 to 999999999999999',
   type: 'integer',
@@ -114,12 +114,7 @@ const COSTS: FieldSchema = {
         maximum: 999_999_999_999_999,
         pattern: '^response$',
       },
-      reserve: {
-        description: 'must be an integer from 1 to 999999999999999',
-        type: 'integer',
-        minimum: 1,
-        maximum: 999_999_999_999_999,
-      },
+      reserve: LIMIT,
     },
   },
 };
