@@ -1,7 +1,10 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Request, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { TollgateError } from '../errors.ts';
+import { MethodNotAllowed } from '../http/errors/method-not-allowed.ts';
+import type { RequestNotes } from '../http/with-request-id.ts';
+import { setPageSecurityHeaders } from './security-headers.ts';
 
 /** The names of the build's files: without a path, and without the suffix of a compressed copy. */
 const FILE_NAME = /^[\w-][\w.-]*\.(?:css|html|ico|js|json|png|svg|webmanifest|woff2)$/;
@@ -9,6 +12,20 @@ const CODINGS = [
   { coding: 'br', suffix: '.br' },
   { coding: 'gzip', suffix: '.gz' },
 ] as const;
+
+/** What comes before the files of a page: notes the `operation`, sets headers, and rejects other methods than GET and HEAD for `page`. */
+export function pageHandlers(operation: string, page: string): readonly RequestHandler[] {
+  const noteOperation: RequestHandler = (_req, res, next) => {
+    (res.locals as RequestNotes).operation = operation;
+    next();
+  };
+  const rejectOtherMethods: RequestHandler = (req, _res, next) => {
+    if (req.method !== 'GET' && req.method !== 'HEAD')
+      throw new MethodNotAllowed(['GET', 'HEAD'], `${page} responds only to GET, HEAD.`);
+    next();
+  };
+  return [noteOperation, setPageSecurityHeaders, rejectOtherMethods];
+}
 
 /** Sends files with a hash of their content in their names: the content under a name never changes. */
 export function assetSender(directory: string): (req: Request, res: Response, name: string) => Promise<void> {

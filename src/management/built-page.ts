@@ -2,10 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import express, { type Express, type RequestHandler } from 'express';
 import { TollgateError } from '../errors.ts';
-import { MethodNotAllowed } from '../http/errors/method-not-allowed.ts';
-import type { RequestNotes } from '../http/with-request-id.ts';
-import { assetSender, isFile } from './built-files.ts';
-import { setPageSecurityHeaders } from './security-headers.ts';
+import { assetSender, isFile, pageHandlers } from './built-files.ts';
 
 /** A page for consumers. */
 export interface BuiltPageOptions {
@@ -37,15 +34,11 @@ export function createBuiltPage({
   const app = express();
   const sendAsset = assetSender(directory);
   const file = join(directory, `${name}.html`);
-  const noteOperation: RequestHandler = (_req, res, next) => {
-    (res.locals as RequestNotes).operation = operation;
-    next();
-  };
   app.disable('x-powered-by');
   app.disable('etag');
   app.enable('case sensitive routing');
   app.enable('strict routing');
-  app.use(noteOperation, setPageSecurityHeaders, rejectOtherMethods);
+  app.use(...pageHandlers(operation, 'The page'));
   app.get('/', async (_req, res) => {
     if (!(await isFile(file))) return void res.status(404).type('text').send(NOT_BUILT);
     // The page has no slash at its end, so its files are relative to the segment before it.
@@ -59,9 +52,3 @@ export function createBuiltPage({
   });
   return app;
 }
-
-const rejectOtherMethods: RequestHandler = (req, _res, next) => {
-  if (req.method !== 'GET' && req.method !== 'HEAD')
-    throw new MethodNotAllowed(['GET', 'HEAD'], 'The page responds only to GET, HEAD.');
-  next();
-};

@@ -1,11 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
+import express, { type Express, type Request, type Response } from 'express';
 import { cookieIn, SESSION_COOKIE } from '../http/credentials/session-cookie.ts';
-import { MethodNotAllowed } from '../http/errors/method-not-allowed.ts';
-import type { RequestNotes } from '../http/with-request-id.ts';
-import { assetSender, isFile, sendCurrent } from './built-files.ts';
-import { setPageSecurityHeaders } from './security-headers.ts';
+import { assetSender, isFile, pageHandlers, sendCurrent } from './built-files.ts';
 
 /** The path of the console on the port of the management interface. */
 export const CONSOLE_PATH = '/tollgate/console';
@@ -28,7 +25,7 @@ export function createConsoleApp(directory: string, waysToSignIn?: WaysToSignIn)
   const sendAsset = assetSender(directory);
   app.disable('x-powered-by');
   app.enable('case sensitive routing');
-  app.use(noteOperation, setPageSecurityHeaders, rejectOtherMethods);
+  app.use(...pageHandlers(CONSOLE_OPERATION, 'The console'));
   app.get('/assets/*name', (req, res) => sendAsset(req, res, String(req.params.name)));
   app.get(TOP_LEVEL_FILE, (req, res) => sendCurrent(req, res, { directory, name: req.path.slice(1) }));
   // Every page of the console is index.html; its script shows the page for the path.
@@ -40,18 +37,6 @@ export function createConsoleApp(directory: string, waysToSignIn?: WaysToSignIn)
   });
   return app;
 }
-
-const noteOperation: RequestHandler = (_req, res, next) => {
-  (res.locals as RequestNotes).operation = CONSOLE_OPERATION;
-  next();
-};
-
-const rejectOtherMethods: RequestHandler = (req, _res, next) => {
-  if (req.method !== 'GET' && req.method !== 'HEAD') {
-    throw new MethodNotAllowed(['GET', 'HEAD'], 'The console responds only to GET, HEAD.');
-  }
-  next();
-};
 
 /** How one can sign in, where that is not with any token and nothing else. */
 export interface WaysToSignIn {
