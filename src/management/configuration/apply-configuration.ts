@@ -1,3 +1,4 @@
+import type { DesiredState } from '../../desired-state/desired-state.ts';
 import type { AppliedState, ConfigurationTerms } from '../../desired-state/desired-state-service.ts';
 import {
   type AnyStep,
@@ -67,9 +68,11 @@ export const diffConfiguration: Endpoint<DiffBody> = {
   response: named('ConfigurationDifference', objectOf(DIFFERENCE)),
   errors: ['pattern_not_canonical', 'webhook_url_not_allowed'],
   async handle({ body, change, principal }, { configurations, gateway }) {
-    const { desired, terms: written } = readBody(body, gateway.pathCase);
-    const terms = { ...written, requireAllowed: webhookRule(principal, 'webhooks:read') };
-    return presentDifference(await inConfig(configurations.diff(desired, terms, change)), NO_IDS);
+    const requireAllowed = webhookRule(principal, 'webhooks:read');
+    const difference = await withConfiguration(body, gateway.pathCase, (desired, terms) =>
+      configurations.diff(desired, { ...terms, requireAllowed }, change),
+    );
+    return presentDifference(difference, NO_IDS);
   },
 };
 
@@ -109,21 +112,19 @@ export const applyConfiguration: Endpoint<ApplyBody> = {
     'webhook_url_not_allowed',
   ],
   async handle({ body, change, principal }, { configurations, gateway, log }) {
-    const { force = false, expectDigest } = body;
+    const { owner, force = false, expectDigest } = body;
     // `force` takes records over from others, which the scope config:write alone does not allow.
     const missing = force ? missingScope(principal, ['keys:write', 'keys:delete', 'plans:write']) : undefined;
     if (missing !== undefined) throw new MissingScope(missing);
-    const { desired, terms: written } = readBody(body, gateway.pathCase);
-    const terms = { ...written, requireAllowed: webhookRule(principal, 'webhooks:write') };
-    const applied = await inConfig(configurations.apply(desired, { ...terms, force, expectDigest }, change));
+    const requireAllowed = webhookRule(principal, 'webhooks:write');
+    const applied = await withConfiguration(body, gateway.pathCase, (desired, terms) =>
+      configurations.apply(desired, { ...terms, requireAllowed, force, expectDigest }, change),
+    );
     if (applied === undefined) throw new Error('A configuration of a request is always applied.');
     const { difference, secrets, webhookSecrets } = applied;
     const shown = presentDifference(difference, newIdsOf(applied));
-    log.info(
-      { event: 'configuration_applied', owner: terms.owner, ...shown.summary },
-      'a configuration was applied',
-    );
-    logConfiguredKeys(log, terms.owner, applied);
+    log.info({ event: 'configuration_applied', owner, ...shown.summary }, 'a configuration was applied');
+    logConfiguredKeys(log, owner, applied);
     return {
       ...shown,
       secrets: secrets.map(presentSecret),
@@ -145,20 +146,17 @@ function webhookRule(principal: Principal, scope: Scope) {
   };
 }
 
-function readBody({ config, owner, prune = false }: DiffBody, pathCase: PathCase) {
-  const terms: ConfigurationTerms = { owner, prune };
+/** Does work with the configuration of a body. Puts the paths of faults under `config`, as in the body. */
+async function withConfiguration<Result>(
+  { config, owner, prune = false }: DiffBody,
+  pathCase: PathCase,
+  work: (desired: DesiredState, terms: ConfigurationTerms) => Promise<Result>,
+): Promise<Result> {
   try {
-    return { desired: readConfiguration(config, pathCase), terms };
+    return await work(readConfiguration(config, pathCase), { owner, prune });
   } catch (error) {
     throw error instanceof InvalidBody ? error.under('config') : error;
   }
-}
-
-/** Puts the paths of faults under `config`, as in the body. */
-async function inConfig<Result>(work: Promise<Result>): Promise<Result> {
-  return work.catch((error: unknown) => {
-    throw error instanceof InvalidBody ? error.under('config') : error;
-  });
 }
 
 /** The ids of new keys and webhooks, by externalId. */
