@@ -1,14 +1,12 @@
-import { StoreUnavailable } from '../../errors.ts';
-import type { ConsumerKey, KeySnapshot } from '../../keys/consumer-key.ts';
+import type { ConsumerKey } from '../../keys/consumer-key.ts';
 import { ANONYMOUS_CUSTOMER } from '../../limiter/request-limits.ts';
-import type { WindowCounts } from '../../limiter/window-counters.ts';
 import type { KeyTotals } from '../../usage/usage-counts.ts';
 import type { Endpoint, ManagementServices } from '../endpoint.ts';
 import { pageSchema } from '../list-page.ts';
 import { named, objectOf } from '../response-schemas.ts';
 import { presentTotals, SHOWN_TOTALS } from './consumer-key-detail.ts';
 import { KEY_LIST_QUERY, readKeyListQuery } from './key-list-query.ts';
-import { presentCounters, SHOWN_COUNTERS } from './shown-counters.ts';
+import { ifAvailable, presentCounters, SHOWN_COUNTERS } from './shown-counters.ts';
 import { KEY_ITEM_FIELDS, presentKeyItem } from './shown-key-fields.ts';
 
 /** A key, with the fields that `include` requests. */
@@ -75,30 +73,16 @@ async function readLimits(
   services: ManagementServices,
 ): Promise<ReadonlyMap<string, readonly object[]>> {
   const snapshots = [...(await services.keys.snapshots(keyIds)).values()];
-  const counts = await readCounts(snapshots, services);
+  const requests = snapshots.map(({ keyId, plan }) => ({
+    keyId,
+    limits: plan?.limits.all ?? [],
+    customerId: ANONYMOUS_CUSTOMER,
+  }));
+  const counts = await ifAvailable(services.counters.readAll(requests));
   return new Map(
     snapshots.map(({ keyId, plan }, index) => {
       const ofKey = counts?.[index];
       return [keyId, presentCounters(plan, ofKey, ofKey?.nowMs ?? services.clock.nowMs())];
     }),
   );
-}
-
-/** Undefined if Redis is unavailable. */
-async function readCounts(
-  snapshots: readonly KeySnapshot[],
-  { counters }: ManagementServices,
-): Promise<readonly WindowCounts[] | undefined> {
-  try {
-    return await counters.readAll(
-      snapshots.map(({ keyId, plan }) => ({
-        keyId,
-        limits: plan?.limits.all ?? [],
-        customerId: ANONYMOUS_CUSTOMER,
-      })),
-    );
-  } catch (error) {
-    if (error instanceof StoreUnavailable && error.store === 'redis') return undefined;
-    throw error;
-  }
 }

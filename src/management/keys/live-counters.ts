@@ -1,5 +1,5 @@
 import { changedFields, type FieldChanges } from '../../audit/audit-entry.ts';
-import { LimitNotFound, StoreUnavailable, TollgateError } from '../../errors.ts';
+import { LimitNotFound, TollgateError } from '../../errors.ts';
 import { bodySchema, type FieldSchema } from '../../http/body-schema.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
@@ -9,7 +9,7 @@ import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Endpoint, ManagementServices } from '../endpoint.ts';
 import { LIMIT, LIMIT_ID } from '../plans/plan-schema.ts';
 import { INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
-import { presentCounters, SHOWN_COUNTERS } from './shown-counters.ts';
+import { ifAvailable, presentCounters, SHOWN_COUNTERS } from './shown-counters.ts';
 
 const CUSTOMER: FieldSchema = {
   description: 'must be 1 to 128 printable ASCII characters',
@@ -161,17 +161,12 @@ async function showAfter(
 }
 
 /** Undefined if Redis is unavailable. */
-export async function readCounts(
+export function readCounts(
   { keyId, plan }: KeySnapshot,
   customerId: string,
   { counters }: ManagementServices,
 ): Promise<WindowCounts | undefined> {
-  try {
-    return await counters.read({ keyId, limits: plan?.limits.all ?? [], customerId });
-  } catch (error) {
-    if (error instanceof StoreUnavailable && error.store === 'redis') return undefined;
-    throw error;
-  }
+  return ifAvailable(counters.read({ keyId, limits: plan?.limits.all ?? [], customerId }));
 }
 
 function presentLimits(

@@ -1,3 +1,4 @@
+import { StoreUnavailable } from '../../errors.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import { windowEndMs } from '../../limiter/period.ts';
 import { type Limit, limitAt } from '../../limiter/request-limits.ts';
@@ -24,6 +25,14 @@ export const SHOWN_COUNTERS = listOf(
     }),
   ),
 );
+
+/** The result of reading counters; undefined if Redis is unavailable. */
+export function ifAvailable<Counts>(reading: Promise<Counts>): Promise<Counts | undefined> {
+  return reading.catch((error: unknown) => {
+    if (error instanceof StoreUnavailable && error.store === 'redis') return undefined;
+    throw error;
+  });
+}
 
 /** If `counts` is undefined, because Redis is unavailable, the counters are null. */
 export function presentCounters(
