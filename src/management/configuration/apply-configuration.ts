@@ -178,39 +178,28 @@ function presentDifference(difference: Difference, newIds: NewIds) {
   const count = (wanted: string) => steps.filter(({ action }) => action === wanted).length;
   return {
     changes: [
-      ...plans.map((step) => ({
-        ...presentStep('plan', step),
-        fields: step.fields,
-        ...presentConflict(step),
-      })),
-      ...keys.map((step) => ({
-        ...presentStep('key', step),
-        ...presentId('consumerApiKeyId', step.before?.key.id ?? newIds.keys.get(step.id)),
-        fields: step.fields,
-        ...presentConflict(step),
-      })),
-      ...webhooks.map((step) => ({
-        ...presentStep('webhook', step),
-        ...presentId('webhookId', step.before?.webhook.id ?? newIds.webhooks.get(step.id)),
-        fields: step.fields,
-        ...presentConflict(step),
-      })),
+      ...plans.map((step) => presentStep('plan', step, {})),
+      ...keys.map((step) => {
+        const consumerApiKeyId = step.before?.key.id ?? newIds.keys.get(step.id);
+        return presentStep('key', step, { consumerApiKeyId });
+      }),
+      ...webhooks.map((step) => {
+        const webhookId = step.before?.webhook.id ?? newIds.webhooks.get(step.id);
+        return presentStep('webhook', step, { webhookId });
+      }),
     ],
     summary: { create: count('create'), update: count('update'), delete: count('delete'), unchanged },
     digest,
   };
 }
 
-function presentStep(type: 'plan' | 'key' | 'webhook', { action, id }: AnyStep) {
-  return { action, type, id };
-}
-
-function presentId(name: string, id: string | undefined) {
-  return id === undefined ? {} : { [name]: id };
-}
-
-function presentConflict({ conflict }: AnyStep) {
-  return conflict === undefined ? {} : { conflict };
+/** JSON leaves out what is undefined: the id of a record that is not there, and a conflict. */
+function presentStep(
+  type: 'plan' | 'key' | 'webhook',
+  { action, id, fields, conflict }: AnyStep,
+  recordId: Readonly<Partial<Record<'consumerApiKeyId' | 'webhookId', string | undefined>>>,
+) {
+  return { action, type, id, ...recordId, fields, conflict };
 }
 
 function presentSecret({ externalId, keyId, secret }: RevealedSecret): object {
