@@ -30,7 +30,7 @@ export const CONFLICT_REASONS = [
 type ConflictReason = (typeof CONFLICT_REASONS)[number];
 
 /** A plan, a key or a webhook to create, update or delete. */
-interface Step<Present, Wanted> {
+export interface Step<Present, Wanted> {
   readonly action: 'create' | 'update' | 'delete';
   /** The rateLimitId or the externalId. */
   readonly id: string;
