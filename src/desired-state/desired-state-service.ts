@@ -4,12 +4,9 @@
 
 import type { ChangeContext } from '../audit/change-context.ts';
 import { DigestMismatch, ManagedElsewhere, requireNoFaults, StoreUnavailable } from '../errors.ts';
-import type { Webhook } from '../events/webhook.ts';
-import type { ConsumerKey } from '../keys/consumer-key.ts';
 import type { KeyRepository } from '../keys/key-repository.ts';
 import { windowNamesOf } from '../keys/window-names.ts';
 import type { RecordVersion, RecordVersions } from '../limiter/record-versions.ts';
-import type { Plan } from '../plans/plan.ts';
 import type { PlanRepository } from '../plans/plan-repository.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { UnitOfWork } from '../platform/unit-of-work.ts';
@@ -17,7 +14,6 @@ import { changesOfDifference } from './changes-of-difference.ts';
 import type { DesiredState } from './desired-state.ts';
 import type {
   DesiredStateStore,
-  ExportSelection,
   StateChanges,
   StateSelection,
   StateTransaction,
@@ -148,24 +144,9 @@ export class DesiredStateService {
     });
   }
 
-  /** The plans that an owner manages, or all, by id. */
-  exportPlans(owner: string | undefined): Promise<readonly Plan[]> {
-    return this.#options.store.exportPlans(owner);
-  }
-
-  /** The keys with an externalId that is unique in the selection, in batches. */
-  exportKeys(selection: ExportSelection): AsyncIterable<readonly ConsumerKey[]> {
-    return this.#options.store.exportKeys(selection);
-  }
-
-  /** The webhooks with an externalId that is unique in the selection. */
-  exportWebhooks(selection: ExportSelection): Promise<readonly Webhook[]> {
-    return this.#options.store.exportWebhooks(selection);
-  }
-
-  /** The number of keys that can't be exported, because they have no externalId or share it. */
-  countLeftOut(selection: ExportSelection): Promise<number> {
-    return this.#options.store.countLeftOut(selection);
+  /** What there is, to be exported. */
+  get stored(): Omit<DesiredStateStore, 'read' | 'change'> {
+    return this.#options.store;
   }
 
   async #write(

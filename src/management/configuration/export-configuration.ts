@@ -77,18 +77,18 @@ export const exportConfiguration: Endpoint = {
   yaml: true,
   headers: ['Tollgate-Keys-Left-Out'],
   errors: [],
-  async handle({ query, principal, prefers }, { configurations }) {
+  async handle({ query, principal, prefers }, { configurations: { stored } }) {
     const owner = readText(query, 'owner');
     if (owner !== undefined && !OWNER.test(owner)) throw invalid('owner');
     const format = readWord(query, 'format', ['json', 'yaml']);
     const isYaml = (format ?? prefers(['json', 'application/yaml'])?.replace('application/', '')) === 'yaml';
     const selection = { owner, onlyTags: principal.onlyTags };
-    const plans = (await configurations.exportPlans(owner)).map(writtenPlan);
+    const plans = (await stored.exportPlans(owner)).map(writtenPlan);
     const isHeard = missingScope(principal, ['webhooks:read']) === undefined;
-    const webhooks = isHeard ? await configurations.exportWebhooks(selection) : [];
+    const webhooks = isHeard ? await stored.exportWebhooks(selection) : [];
     const few = { plans, ...(webhooks.length > 0 && { webhooks: webhooks.map(writtenAsLeft) }) };
-    const leftOut = await configurations.countLeftOut(selection);
-    const chunks = (isYaml ? yamlChunks : jsonChunks)(few, configurations.exportKeys(selection));
+    const leftOut = await stored.countLeftOut(selection);
+    const chunks = (isYaml ? yamlChunks : jsonChunks)(few, stored.exportKeys(selection));
     return new StreamedText(isYaml ? 'application/yaml' : 'application/json', chunks, {
       'Tollgate-Keys-Left-Out': String(leftOut),
     });
