@@ -6,9 +6,10 @@ import { failureReason, isDiskFull } from '../../storage/failure-reason.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { openRecordStore } from '../stores/open-stores.ts';
 import { clockFindings } from './clock-findings.ts';
-import { type Finding, fault, ok, warning } from './finding.ts';
+import { type Finding, findingsOf } from './finding.ts';
 import { recordsFault } from './records-fault.ts';
 
+const { ok, warning, fault } = findingsOf('postgres');
 const SLOW_MS = 50;
 const ROUND_TRIPS = 3;
 
@@ -17,7 +18,7 @@ export async function checkRecords(settings: Settings, platform: Platform): Prom
   if (settings.databaseUrl === null) {
     const where = `The records are in an embedded Postgres in DATA_DIR (${settings.dataDir}), for one process.`;
     // Only one process at a time can open it, and the gateway under check may be running.
-    return [ok('postgres', `${where} It is not opened here.`)];
+    return [ok(`${where} It is not opened here.`)];
   }
   const vault = new SecretVault(settings.encryptionKeys, platform.random);
   const records = await openRecordStore(settings, platform, { chainSecrets: vault });
@@ -40,26 +41,20 @@ async function lookAt(
   const findings = [
     latencyMs > SLOW_MS
       ? warning(
-          'postgres',
           `Postgres ${version} takes ${rounded(latencyMs)} ms to respond.`,
           'Run it near the gateway: a key that is not in memory waits for it.',
         )
-      : ok('postgres', `Postgres ${version} responds in ${rounded(latencyMs)} ms.`),
+      : ok(`Postgres ${version} responds in ${rounded(latencyMs)} ms.`),
     ...clockFindings('postgres', clockAheadMs),
   ];
   if (isStandby)
     return [
       ...findings,
-      fault(
-        'postgres',
-        'The server is a standby, which takes no writes.',
-        'Name the primary server in DATABASE_URL.',
-      ),
+      fault('The server is a standby, which takes no writes.', 'Name the primary server in DATABASE_URL.'),
     ];
   if (isReadOnly)
     findings.push(
       fault(
-        'postgres',
         'The server takes no writes: default_transaction_read_only is on, so changes get 503 and usage waits in Redis.',
         'Set it to off where it is set: ALTER SYSTEM, ALTER DATABASE, ALTER ROLE or DATABASE_URL.',
       ),
@@ -69,7 +64,7 @@ async function lookAt(
   if (pending.length > 0) return [...findings, pendingFinding(pending, settings)];
   return [
     ...findings,
-    ok('postgres', 'All migrations of this version are applied.'),
+    ok('All migrations of this version are applied.'),
     await encryptionKeyFinding(records, platform.vault),
     ...(await defaultPlanFindings(records, settings)),
   ];
@@ -84,7 +79,6 @@ async function diskFindings(records: Records): Promise<readonly Finding[]> {
     if (!isDiskFull(error)) throw error;
     return [
       fault(
-        'postgres',
         `The disk of the server is full: ${failureReason(error)}.`,
         'Make room on it; docs/runbook.md has a section on full disks.',
       ),
@@ -113,23 +107,21 @@ async function fastest(records: Records, { clock }: Platform) {
 function pendingFinding(pending: readonly string[], { autoMigrate }: Settings): Finding {
   const finding = `${pending.length} migrations are pending: ${pending.join(', ')}.`;
   return autoMigrate
-    ? warning('postgres', finding, 'The next start of the gateway applies them (AUTO_MIGRATE).')
-    : fault('postgres', finding, 'Run tollgate migrate before the gateway of this version starts.');
+    ? warning(finding, 'The next start of the gateway applies them (AUTO_MIGRATE).')
+    : fault(finding, 'Run tollgate migrate before the gateway of this version starts.');
 }
 
 async function encryptionKeyFinding(records: Records, vault: SecretVault): Promise<Finding> {
   switch (await checkEncryptionKey(records, vault)) {
     case 'all':
-      return ok('postgres', 'ENCRYPTION_KEY opens the stored keys that were tried.');
+      return ok('ENCRYPTION_KEY opens the stored keys that were tried.');
     case 'some':
       return warning(
-        'postgres',
         'ENCRYPTION_KEY opens only some of the stored keys.',
         'Add the encryption key that the others were made under, behind the first one.',
       );
     case 'none':
       return fault(
-        'postgres',
         'The stored keys, or the newest entry of the audit log, were made under another ENCRYPTION_KEY.',
         'Set that one, or the DATABASE_URL that belongs to this one.',
       );
@@ -143,7 +135,6 @@ async function defaultPlanFindings(
   if (defaultPlanId === null || (await plans.find(defaultPlanId)) !== undefined) return [];
   return [
     fault(
-      'postgres',
       `DEFAULT_PLAN_ID names the plan ${defaultPlanId}, which does not exist: keys without a plan of their own get 503.`,
       'Make the plan (tollgate plans create), or name another one.',
     ),

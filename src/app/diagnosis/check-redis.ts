@@ -6,8 +6,10 @@ import { inspectRedis, type RedisInspection } from '../../storage/redis/inspect-
 import { type InspectedServer, serverFaults } from '../../storage/redis/redis-health.ts';
 import { readDescription } from '../status/replica-description.ts';
 import { clockFindings } from './clock-findings.ts';
-import { type Finding, fault, ok, unavailable, warning } from './finding.ts';
+import { type Finding, findingsOf } from './finding.ts';
 
+const { ok, warning, fault, unavailable } = findingsOf('redis');
+const ofReplicas = findingsOf('replicas');
 const DEADLINE_MS = 5000;
 /** Slow, because each proxied request waits for Redis once. */
 const SLOW_MS = 5;
@@ -17,7 +19,7 @@ const MUCH_MEMORY = 0.8;
 /** Checks Redis and the replicas that are registered there, without registering one. Never rejects. */
 export async function checkRedis(settings: Settings, platform: Platform): Promise<readonly Finding[]> {
   const { redisUrl, redisMode: mode, redisTimeoutMs: timeoutMs } = settings;
-  if (redisUrl === null) return [ok('redis', 'Requests are counted in the process: REDIS_URL is not set.')];
+  if (redisUrl === null) return [ok('Requests are counted in the process: REDIS_URL is not set.')];
   try {
     const found = await inspectRedis(
       { address: redisUrl, mode, timeoutMs },
@@ -33,13 +35,8 @@ export async function checkRedis(settings: Settings, platform: Platform): Promis
     const reason = failureReason(error);
     return [
       isPassing(error)
-        ? unavailable(
-            'redis',
-            `Redis does not respond: ${reason}.`,
-            'Start it, or correct REDIS_URL and REDIS_MODE.',
-          )
+        ? unavailable(`Redis does not respond: ${reason}.`, 'Start it, or correct REDIS_URL and REDIS_MODE.')
         : fault(
-            'redis',
             `Redis can not be used: ${reason}.`,
             'Correct REDIS_URL: user, password, database, TLS; and REDIS_MODE.',
           ),
@@ -51,10 +48,9 @@ function serverFindings(server: InspectedServer): readonly Finding[] {
   const { address, version, role, isAppendOnly } = server;
   const faults = serverFaults(server);
   return [
-    ...(faults.length === 0 ? [ok('redis', `Redis ${version} at ${address} evicts no keys.`)] : []),
+    ...(faults.length === 0 ? [ok(`Redis ${version} at ${address} evicts no keys.`)] : []),
     ...faults.map((sentence) =>
       fault(
-        'redis',
         `${address}: ${sentence}.`,
         'Use another server, or change its configuration; docs/runbook.md has the commands.',
       ),
@@ -62,7 +58,6 @@ function serverFindings(server: InspectedServer): readonly Finding[] {
     ...(role === 'slave'
       ? [
           fault(
-            'redis',
             `${address} is a replica, which takes no writes.`,
             'Name the master, or the sentinels with REDIS_MODE=sentinel.',
           ),
@@ -70,10 +65,9 @@ function serverFindings(server: InspectedServer): readonly Finding[] {
       : []),
     ...writeFindings(server),
     ...(isAppendOnly
-      ? [ok('redis', `${address} keeps an append-only file.`)]
+      ? [ok(`${address} keeps an append-only file.`)]
       : [
           warning(
-            'redis',
             `${address} keeps no append-only file: with a restart it forgets open windows, and usage that is not in Postgres yet.`,
             'Set appendonly yes, at once by redis-cli config set, and in its configuration.',
           ),
@@ -86,7 +80,6 @@ function writeFindings({ address, rejection, memoryUsed }: InspectedServer): rea
   if (rejection !== undefined)
     return [
       fault(
-        'redis',
         `${address} rejects commands: ${rejection}.`,
         'Make room on its disk; docs/runbook.md has a section on full disks.',
       ),
@@ -94,9 +87,8 @@ function writeFindings({ address, rejection, memoryUsed }: InspectedServer): rea
   const percent = Math.round(memoryUsed * 100);
   const remedy = 'Raise its maxmemory; docs/runbook.md has a section on TollgateRedisMemory.';
   if (memoryUsed >= 1)
-    return [fault('redis', `${address} has no memory left: it uses ${percent} % of its maxmemory.`, remedy)];
-  if (memoryUsed > MUCH_MEMORY)
-    return [warning('redis', `${address} uses ${percent} % of its maxmemory.`, remedy)];
+    return [fault(`${address} has no memory left: it uses ${percent} % of its maxmemory.`, remedy)];
+  if (memoryUsed > MUCH_MEMORY) return [warning(`${address} uses ${percent} % of its maxmemory.`, remedy)];
   return [];
 }
 
@@ -104,18 +96,14 @@ function latencyFinding({ latencyMs }: RedisInspection, { redisTimeoutMs }: Sett
   const shown = Math.round(latencyMs * 10) / 10;
   const remedy = 'Run it near the gateway, in the same zone: each request waits for it.';
   if (latencyMs > redisTimeoutMs)
-    return fault(
-      'redis',
-      `It responds in ${shown} ms, later than REDIS_TIMEOUT_MS (${redisTimeoutMs}).`,
-      remedy,
-    );
-  if (latencyMs > SLOW_MS) return warning('redis', `It responds in ${shown} ms.`, remedy);
-  return ok('redis', `It responds in ${shown} ms.`);
+    return fault(`It responds in ${shown} ms, later than REDIS_TIMEOUT_MS (${redisTimeoutMs}).`, remedy);
+  if (latencyMs > SLOW_MS) return warning(`It responds in ${shown} ms.`, remedy);
+  return ok(`It responds in ${shown} ms.`);
 }
 
 function replicaFindings({ replicas }: RedisInspection): readonly Finding[] {
   const described = replicas.map(({ description }) => readDescription(description));
-  if (described.length === 0) return [ok('replicas', 'No gateway runs with these settings at the moment.')];
+  if (described.length === 0) return [ofReplicas.ok('No gateway runs with these settings at the moment.')];
   const own = gatewayVersion();
   const versions = [...new Set(described.map(({ version }) => version ?? '0.1.0 or older'))].toSorted();
   const count = described.length === 1 ? '1 replica runs' : `${described.length} replicas run`;
@@ -123,16 +111,14 @@ function replicaFindings({ replicas }: RedisInspection): readonly Finding[] {
   const isSame = versions.length === 1 && versions[0] === own;
   return [
     isSame
-      ? ok('replicas', `${running}.`)
-      : warning(
-          'replicas',
+      ? ofReplicas.ok(`${running}.`)
+      : ofReplicas.warning(
           `${running}; this command is of version ${own}.`,
           'Go on with the upgrade until all are of one version: a mixture is meant for its duration only.',
         ),
     ...described.flatMap(({ host, pid, degraded = [] }) =>
       degraded.map((part) =>
-        warning(
-          'replicas',
+        ofReplicas.warning(
           `The replica ${host}, process ${pid}, has had trouble with ${part} within the last seconds.`,
           part === 'postgres' || part === 'redis'
             ? 'Look at its log; /readyz of its OPS_PORT has the reason.'

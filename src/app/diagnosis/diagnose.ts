@@ -8,8 +8,10 @@ import { InvalidConfiguration } from '../invalid-configuration.ts';
 import { preparePortal } from '../wiring/wire-portal.ts';
 import { checkRecords } from './check-records.ts';
 import { checkRedis } from './check-redis.ts';
-import { type Finding, fault, ok } from './finding.ts';
+import { type Finding, findingsOf } from './finding.ts';
 
+const ofSettings = findingsOf('settings');
+const ofBackend = findingsOf('backend');
 const BACKEND_DEADLINE_MS = 5000;
 
 /**
@@ -20,11 +22,7 @@ export async function diagnose(environment: Environment, platform: Platform): Pr
   const settings = settingsOrFaults(environment);
   if (settings instanceof InvalidSettings)
     return settings.faults.map((sentence) =>
-      fault(
-        'settings',
-        `${sentence}.`,
-        'Correct the environment; docs/settings.md describes every variable.',
-      ),
+      ofSettings.fault(`${sentence}.`, 'Correct the environment; docs/settings.md describes every variable.'),
     );
   const [portal, configuration, records, redis, backend] = await Promise.all([
     checkPortal(settings),
@@ -34,7 +32,7 @@ export async function diagnose(environment: Environment, platform: Platform): Pr
     checkBackend(settings),
   ]);
   return [
-    ok('settings', 'The settings are valid.'),
+    ofSettings.ok('The settings are valid.'),
     ...portal,
     ...configuration,
     ...records,
@@ -57,12 +55,11 @@ async function checkConfiguration({ configFile, pathCase }: Settings): Promise<r
   if (configFile === null) return [];
   try {
     await readConfigurationFile(configFile, pathCase);
-    return [ok('settings', 'The CONFIG_FILE holds a valid configuration.')];
+    return [ofSettings.ok('The CONFIG_FILE holds a valid configuration.')];
   } catch (error) {
     if (!(error instanceof InvalidConfiguration)) throw error;
     return error.faults.map((sentence) =>
-      fault(
-        'settings',
+      ofSettings.fault(
         `CONFIG_FILE ${configFile}: ${sentence}.`,
         'Correct CONFIG_FILE, or the file: the gateway does not start with this one.',
       ),
@@ -75,23 +72,22 @@ async function checkPortal(settings: Settings): Promise<readonly Finding[]> {
   if (settings.portal === 'off' || settings.portalLogoFile === null) return [];
   try {
     await preparePortal(settings);
-    return [ok('settings', 'The PORTAL_LOGO_FILE holds a logo.')];
+    return [ofSettings.ok('The PORTAL_LOGO_FILE holds a logo.')];
   } catch (error) {
     if (!(error instanceof InvalidSettings)) throw error;
     const fix = 'Correct PORTAL_LOGO_FILE, or the file: the gateway does not start with this one.';
-    return error.faults.map((sentence) => fault('settings', `${sentence}.`, fix));
+    return error.faults.map((sentence) => ofSettings.fault(`${sentence}.`, fix));
   }
 }
 
 async function checkBackend({ backendUrl }: Settings): Promise<Finding> {
-  if (backendUrl === null) return ok('backend', 'There is no backend: the gateway only decides.');
+  if (backendUrl === null) return ofBackend.ok('There is no backend: the gateway only decides.');
   try {
     await probeConnection(backendUrl, BACKEND_DEADLINE_MS);
     const trust = backendUrl.protocol === 'https:' ? ', and its certificate is trusted' : '';
-    return ok('backend', `The backend ${backendUrl.host} can be reached${trust}.`);
+    return ofBackend.ok(`The backend ${backendUrl.host} can be reached${trust}.`);
   } catch (error) {
-    return fault(
-      'backend',
+    return ofBackend.fault(
       `There is no connection to the backend ${backendUrl.host}: ${failureReason(error)}.`,
       'Start it, or correct BACKEND_URL or its certificate; until then requests get 502.',
     );

@@ -8,32 +8,15 @@ export interface Finding {
   readonly remedy: string | null;
 }
 
-type Check = Finding['check'];
-
-export const ok = (check: Check, finding: string): Finding => ({
-  check,
-  status: 'ok',
-  finding,
-  remedy: null,
-});
-
-export const warning = (check: Check, finding: string, remedy: string): Finding => ({
-  check,
-  status: 'warning',
-  finding,
-  remedy,
-});
-
-export const fault = (check: Check, finding: string, remedy: string): Finding => ({
-  check,
-  status: 'fault',
-  finding,
-  remedy,
-});
-
-export const unavailable = (check: Check, finding: string, remedy: string): Finding => ({
-  check,
-  status: 'unavailable',
-  finding,
-  remedy,
-});
+/** What makes the findings of a check. */
+export function findingsOf(check: Finding['check']) {
+  const toBeDone =
+    (status: Finding['status']) =>
+    (finding: string, remedy: string): Finding => ({ check, status, finding, remedy });
+  return {
+    ok: (finding: string): Finding => ({ check, status: 'ok', finding, remedy: null }),
+    warning: toBeDone('warning'),
+    fault: toBeDone('fault'),
+    unavailable: toBeDone('unavailable'),
+  };
+}
