@@ -1,4 +1,5 @@
 import { editDistance } from '../platform/text/did-you-mean.ts';
+import type { Environment } from './read-setting.ts';
 
 /** A unit at the end of a name: it may be missing or superfluous in a misspelt name. */
 const UNIT = /_(?:MS|DAYS|FILE)$/;
@@ -11,10 +12,7 @@ const LONG = 10;
  * One sentence for each variable that is nearly the name of a setting which is not set: otherwise the variable would be ignored and the
  * setting's default would silently apply. If the setting itself is set, the other variable belongs to another program.
  */
-export function misspeltVariables(
-  environment: Readonly<Record<string, string | undefined>>,
-  settings: readonly string[],
-): readonly string[] {
+export function misspeltVariables(environment: Environment, settings: readonly string[]): readonly string[] {
   const known = new Set(settings);
   const unset = settings.filter((name) => !environment[name]);
   return Object.keys(environment)

@@ -8,6 +8,7 @@ import { PATH_CASES } from '../paths/path-readings.ts';
 import { OWNER, OWNER_FORM } from '../plans/owner-name.ts';
 import { NEW_PLAN_ID } from '../plans/plan-id.ts';
 import { StartFiles } from '../platform/process/start-files.ts';
+import { parseScopesMap } from '../sign-in/scopes-map.ts';
 import { listedPatterns, patternsOfFile } from './endpoint-patterns.ts';
 import { misspeltVariables } from './misspelt-variables.ts';
 import { type Environment, readTable, type Setting, secret, setting, type ValuesOf } from './read-setting.ts';
@@ -46,7 +47,6 @@ import {
   issuer,
   oauthScopes,
   publicOrigin,
-  scopesMap,
   signInFaults,
 } from './sign-in-settings.ts';
 import { readTracing } from './tracing-settings.ts';
@@ -119,7 +119,7 @@ export const SETTINGS = {
   oidcClientSecret: secret('OIDC_CLIENT_SECRET', optional(clientText)),
   oidcScopes: setting('OIDC_SCOPES', 'openid profile email', oauthScopes),
   oidcScopesClaim: setting('OIDC_SCOPES_CLAIM', 'groups', claimName),
-  oidcScopesMap: setting('OIDC_SCOPES_MAP', '', optional(scopesMap)),
+  oidcScopesMap: setting('OIDC_SCOPES_MAP', '', optional(parseScopesMap)),
   oidcSessionHours: setting('OIDC_SESSION_HOURS', '8', count(1, 24)),
   oidcAudience: setting('OIDC_AUDIENCE', '', optional(clientText)),
   limiterFailureMode: setting('LIMITER_FAILURE_MODE', 'local', oneOf('local', 'open', 'closed')),
@@ -170,7 +170,7 @@ const VARIABLES = Object.values(SETTINGS).flatMap(({ variable, parseFile }) =>
   parseFile === undefined ? [variable] : [variable, `${variable}_FILE`],
 );
 
-/** The rows of `RecordSettings`. */
+/** The settings that say where the records are. */
 const RECORD_TABLE = {
   databaseUrl: SETTINGS.databaseUrl,
   dataDir: SETTINGS.dataDir,
@@ -213,11 +213,8 @@ export class InvalidSettings extends Error {
   }
 }
 
-/** The settings that say where the records are. */
-export type RecordSettings = Pick<
-  Settings,
-  'databaseUrl' | 'dataDir' | 'defaultPlanId' | 'pathCase' | 'logLevel'
->;
+/** Those of `RECORD_TABLE`. */
+export type RecordSettings = Pick<Settings, keyof typeof RECORD_TABLE>;
 
 /** Reads every setting. Throws `InvalidSettings` with all faults at once. */
 export function readSettings(environment: Environment, files = new StartFiles()): Settings {

@@ -1,5 +1,4 @@
 import { LOOPBACK_HOST } from '../platform/loopback-host.ts';
-import { parseScopesMap } from '../sign-in/scopes-map.ts';
 import { type Parse, pattern, plainUrl, text } from './setting-parsers.ts';
 
 /** Names of Microsoft's issuers for the accounts of any organization. */
@@ -48,8 +47,6 @@ export const claimName = pattern(
   /^[\x21-\x7e]{1,256}$/,
   'the name of a claim, like groups or realm_access.roles',
 );
-
-export const scopesMap = parseScopesMap;
 
 /** The settings of sign-in that depend on each other. */
 export interface SignInValues {

@@ -1,6 +1,5 @@
+import type { Environment } from './read-setting.ts';
 import { count, oneOf, type Parse, part, text } from './setting-parsers.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const SAMPLER = oneOf(
   'always_on',
