@@ -1,4 +1,5 @@
 import { StartFault } from '../platform/process/start-fault.ts';
+import { systemCodeOf } from '../platform/system-code.ts';
 
 /** A port, and the names of the settings that choose it. */
 export interface Place {
@@ -16,7 +17,6 @@ export async function listenAt<Result>(
   try {
     return await listen(port, host);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
     const noAddress = `This machine has no address ${host}: set ${hostSetting} to one that it has, or to 0.0.0.0 for all.`;
     const reasons: Readonly<Record<string, string>> = {
       EADDRINUSE: `Port ${port} of ${host} is in use by another process: stop it, or set ${portSetting} to another port.`,
@@ -27,7 +27,7 @@ export async function listenAt<Result>(
       EAI_AGAIN: `The host name ${host} could not be looked up: set ${hostSetting} to an address of this machine.`,
       ENOTFOUND: `There is no host named ${host}: set ${hostSetting} to an address of this machine.`,
     };
-    const reason = typeof code === 'string' ? reasons[code] : undefined;
+    const reason = reasons[systemCodeOf(error)];
     throw reason === undefined ? error : new StartFault(reason, { cause: error });
   }
 }

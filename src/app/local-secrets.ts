@@ -4,6 +4,7 @@ import type { Platform } from '../platform/platform.ts';
 import { makePrivateDirectory, notWritable } from '../platform/process/private-directory.ts';
 import { StartFault } from '../platform/process/start-fault.ts';
 import type { Random } from '../platform/random.ts';
+import { systemCodeOf } from '../platform/system-code.ts';
 import type { Settings } from '../settings/settings.ts';
 import { recordsDirectory } from './stores/open-stores.ts';
 
@@ -74,8 +75,7 @@ function make(file: string, random: Random): void {
     // wx: if two processes start at once, only one creates the file, and the other reads it.
     writeFileSync(file, `${JSON.stringify(made, null, 2)}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST'))
-      throw notWritable(`The file ${file} can not be made`, error);
+    if (systemCodeOf(error) !== 'EEXIST') throw notWritable(`The file ${file} can not be made`, error);
   }
 }
 

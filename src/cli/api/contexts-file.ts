@@ -87,10 +87,10 @@ function contentOf(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const code = systemCodeOf(error);
     // ENOTDIR: the home is no directory, such as /dev/null.
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new CommandFault('fault', `${file} can not be read (${String(code)}).`, { cause: error });
+    throw new CommandFault('fault', `${file} can not be read (${code}).`, { cause: error });
   }
 }
 

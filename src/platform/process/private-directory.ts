@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { systemCodeOf } from '../system-code.ts';
 import { StartFault } from './start-fault.ts';
 
 /** Creates a directory that only its owner may enter, unless it exists. Throws a `StartFault` if it can't be created. */
@@ -30,8 +31,6 @@ function isDirectory(path: string): boolean {
 
 /** The error if something below `DATA_DIR` can't be written. `what` is the beginning of its message. */
 export function notWritable(what: string, cause: unknown): StartFault {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';
-  return new StartFault(`${what} (${code}): let this user write there, or set DATA_DIR to another place.`, {
-    cause,
-  });
+  const reason = `${what} (${systemCodeOf(cause)})`;
+  return new StartFault(`${reason}: let this user write there, or set DATA_DIR to another place.`, { cause });
 }
