@@ -11,6 +11,7 @@ import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
 import { collect, graceOption, instant } from '../option-values.ts';
 import type { Listing } from '../output/columns.ts';
+import { rotatedListing, SECRET_COLUMN } from '../output/new-secret.ts';
 import type { Terminal } from '../terminal.ts';
 
 type Token =
@@ -95,7 +96,7 @@ Examples:
     const made = await keepSecret(session, options, () =>
       bodyOf(client.POST('/tollgate/admin-token/create', { body })),
     );
-    await output.item({ ...TOKENS, columns: [SECRET, ...TOKENS.columns] }, made);
+    await output.item({ ...TOKENS, columns: [SECRET_COLUMN, ...TOKENS.columns] }, made);
   });
 }
 
@@ -159,7 +160,7 @@ function declareRotate(tokens: Command, terminal: Terminal): void {
           }),
         ),
       );
-      await output.item(ROTATED, rotated);
+      await output.item(rotatedListing('adminTokenId'), rotated);
     },
   );
 }
@@ -174,11 +175,6 @@ function namedToken(client: ManagementClient, idOrName: string) {
     return { items: adminTokens.map((each) => ({ ...each, id: each.adminTokenId })), nextCursor };
   });
 }
-
-const SECRET = {
-  name: 'secret',
-  toCell: ({ secret }: { readonly secret?: string }) => secret ?? '(in the file)',
-};
 
 const TOKENS: Listing<Token> = {
   columns: [
@@ -198,19 +194,6 @@ const DELETED: Listing<{ readonly adminTokenId: string; readonly message: string
   columns: [
     { name: 'id', toCell: ({ adminTokenId }) => adminTokenId },
     { name: 'message', toCell: ({ message }) => message },
-  ],
-  idOf: ({ adminTokenId }) => adminTokenId,
-};
-
-const ROTATED: Listing<{
-  readonly adminTokenId: string;
-  readonly secret?: string;
-  readonly previousValidUntil: string | null;
-}> = {
-  columns: [
-    { name: 'id', toCell: ({ adminTokenId }) => adminTokenId },
-    SECRET,
-    { name: 'previous valid until', toCell: ({ previousValidUntil }) => previousValidUntil },
   ],
   idOf: ({ adminTokenId }) => adminTokenId,
 };

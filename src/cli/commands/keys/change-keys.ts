@@ -8,14 +8,9 @@ import { keepSecret, makesSecret, type SecretFileOptions } from '../../api/secre
 import { audited, managed, type Session } from '../../api/session.ts';
 import { collect } from '../../option-values.ts';
 import type { Listing } from '../../output/columns.ts';
+import { SECRET_COLUMN } from '../../output/new-secret.ts';
 import type { Terminal } from '../../terminal.ts';
-import {
-  type HandoverLink,
-  type HandoverOptions,
-  handoverField,
-  mayHandOver,
-  secretCell,
-} from './handover-option.ts';
+import { type HandoverLink, type HandoverOptions, handoverField, mayHandOver } from './handover-option.ts';
 import {
   CLEARABLE,
   type KeyChange,
@@ -147,7 +142,7 @@ const MADE_KEY: Listing<{
   columns: [
     { name: 'id', toCell: ({ id }) => id },
     { name: 'name', toCell: ({ name }) => name },
-    { name: 'secret', toCell: secretCell },
+    SECRET_COLUMN,
     { name: 'created', toCell: ({ createdAt }) => createdAt },
   ],
   idOf: ({ id }) => id,

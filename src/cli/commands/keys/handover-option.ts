@@ -39,14 +39,3 @@ export function handoverField({ handover, handoverNote }: HandoverOptions): {
   if (handoverNote !== undefined) throw new CommandFault('usage', '--handover-note needs --handover.');
   return {};
 }
-
-/** The cell of a listing that shows a new secret once, or says where it is. */
-export function secretCell({
-  secret,
-  handover,
-}: {
-  readonly secret?: string;
-  readonly handover?: HandoverLink;
-}): string {
-  return handover?.url ?? secret ?? '(in the file)';
-}

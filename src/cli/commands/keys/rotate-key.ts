@@ -7,15 +7,9 @@ import { keepSecret, makesSecret, type SecretFileOptions } from '../../api/secre
 import { managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import { graceOption, instant } from '../../option-values.ts';
-import type { Listing } from '../../output/columns.ts';
+import { rotatedListing } from '../../output/new-secret.ts';
 import type { Terminal } from '../../terminal.ts';
-import {
-  type HandoverLink,
-  type HandoverOptions,
-  handoverField,
-  mayHandOver,
-  secretCell,
-} from './handover-option.ts';
+import { type HandoverOptions, handoverField, mayHandOver } from './handover-option.ts';
 import { keyListing } from './key-listing.ts';
 
 interface RotateOptions extends ConfirmationOptions, SecretFileOptions, HandoverOptions {
@@ -76,7 +70,7 @@ Examples:
       const rotated = await keepSecret(session, options, () =>
         bodyOf(client.POST('/consumer-api-key/{consumerApiKeyId}/rotate', { params: { path }, body })),
       );
-      await output.item(ROTATED, rotated);
+      await output.item(rotatedListing('consumerApiKeyId'), rotated);
     },
   );
 }
@@ -125,17 +119,3 @@ async function isRotating(
   );
   return rotation !== null;
 }
-
-const ROTATED: Listing<{
-  readonly consumerApiKeyId: string;
-  readonly secret?: string;
-  readonly handover?: HandoverLink;
-  readonly previousValidUntil: string;
-}> = {
-  columns: [
-    { name: 'id', toCell: ({ consumerApiKeyId }) => consumerApiKeyId },
-    { name: 'secret', toCell: secretCell },
-    { name: 'previous valid until', toCell: ({ previousValidUntil }) => previousValidUntil },
-  ],
-  idOf: ({ consumerApiKeyId }) => consumerApiKeyId,
-};

@@ -7,10 +7,11 @@ import { audited, managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import { collect, seconds } from '../../option-values.ts';
 import type { Listing } from '../../output/columns.ts';
+import { rotatedListing, SECRET_COLUMN } from '../../output/new-secret.ts';
 import type { Terminal } from '../../terminal.ts';
 import { namedWebhook, webhookIdOf } from './webhook-by-name.ts';
 import { type WebhookFieldOptions, webhookFieldOptions, webhookFieldsOf } from './webhook-field-options.ts';
-import { SECRET_COLUMN, WEBHOOKS } from './webhook-listing.ts';
+import { WEBHOOKS } from './webhook-listing.ts';
 
 type NewWebhook = paths['/tollgate/webhook/create']['post']['requestBody']['content']['application/json'];
 
@@ -173,7 +174,7 @@ function declareRotate(webhooks: Command, terminal: Terminal): void {
           client.POST('/tollgate/webhook/{webhookId}/rotate', { params, body: { graceSeconds: grace } }),
         ),
       );
-      await output.item(ROTATED, rotated);
+      await output.item(rotatedListing('webhookId'), rotated);
     },
   );
 }
@@ -182,19 +183,6 @@ const DELETED: Listing<{ readonly webhookId: string; readonly message: string }>
   columns: [
     { name: 'id', toCell: ({ webhookId }) => webhookId },
     { name: 'message', toCell: ({ message }) => message },
-  ],
-  idOf: ({ webhookId }) => webhookId,
-};
-
-const ROTATED: Listing<{
-  readonly webhookId: string;
-  readonly secret?: string;
-  readonly previousValidUntil: string | null;
-}> = {
-  columns: [
-    { name: 'id', toCell: ({ webhookId }) => webhookId },
-    SECRET_COLUMN,
-    { name: 'previous valid until', toCell: ({ previousValidUntil }) => previousValidUntil },
   ],
   idOf: ({ webhookId }) => webhookId,
 };

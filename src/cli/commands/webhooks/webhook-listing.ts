@@ -19,12 +19,6 @@ export const WEBHOOKS: Listing<Webhook> = {
   idOf: ({ webhookId }) => webhookId,
 };
 
-/** The column with a new secret. */
-export const SECRET_COLUMN = {
-  name: 'secret',
-  toCell: ({ secret }: { readonly secret?: string }) => secret ?? '(in the file)',
-};
-
 function statusOf({ enabled, disabledReason, failingSince }: Webhook): string {
   if (disabledReason !== null) return `disabled: ${disabledReason}`;
   if (!enabled) return 'disabled';
