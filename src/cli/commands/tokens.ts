@@ -10,7 +10,7 @@ import { audited, managed } from '../api/session.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
 import { collect, graceOption, instant } from '../option-values.ts';
-import type { Listing } from '../output/columns.ts';
+import { doneListing, type Listing } from '../output/columns.ts';
 import { rotatedListing, SECRET_COLUMN } from '../output/new-secret.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -113,7 +113,7 @@ function declareDelete(tokens: Command, terminal: Terminal): void {
     const consequence = `The token ${name} (${id}) is rejected from its next request on, for good.`;
     if (!(await isConfirmed(consequence, options, session))) return;
     await output.item(
-      DELETED,
+      doneListing('adminTokenId'),
       await bodyOf(client.DELETE('/tollgate/admin-token/{adminTokenId}', { params: { path } })),
     );
   });
@@ -186,14 +186,6 @@ const TOKENS: Listing<Token> = {
     { name: 'expires', toCell: ({ expiresAt }) => expiresAt },
     { name: 'last used', toCell: ({ lastUsedAt }) => lastUsedAt },
     { name: 'created', toCell: ({ createdAt }) => createdAt },
-  ],
-  idOf: ({ adminTokenId }) => adminTokenId,
-};
-
-const DELETED: Listing<{ readonly adminTokenId: string; readonly message: string }> = {
-  columns: [
-    { name: 'id', toCell: ({ adminTokenId }) => adminTokenId },
-    { name: 'message', toCell: ({ message }) => message },
   ],
   idOf: ({ adminTokenId }) => adminTokenId,
 };

@@ -18,6 +18,19 @@ export interface Column<T> {
   readonly toCell: (item: T) => Cell;
 }
 
+/** How the response to a deletion is shown: a sentence, and the id in `idField`. */
+export function doneListing<Field extends string>(
+  idField: Field,
+): Listing<Readonly<Record<Field | 'message', string>>> {
+  return {
+    columns: [
+      { name: 'id', toCell: (done) => done[idField] },
+      { name: 'message', toCell: ({ message }) => message },
+    ],
+    idOf: (done) => done[idField],
+  };
+}
+
 export function headingOf({ name, heading }: Pick<Column<never>, 'name' | 'heading'>): string {
   return heading ?? name;
 }

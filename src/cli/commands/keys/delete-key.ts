@@ -3,7 +3,7 @@ import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/co
 import { namedKey } from '../../api/key-by-name.ts';
 import { managed } from '../../api/session.ts';
 import type { Declare } from '../../declare.ts';
-import type { Listing } from '../../output/columns.ts';
+import { doneListing } from '../../output/columns.ts';
 
 export const declareDelete: Declare = (keys, terminal) => {
   const command = keys
@@ -27,16 +27,8 @@ Examples:
     const consequence = `The key ${name} (${id}) is deleted for good.`;
     if (!(await isConfirmed(consequence, options, session))) return;
     await output.item(
-      DELETED,
+      doneListing('consumerApiKeyId'),
       await bodyOf(client.DELETE('/consumer-api-key/{consumerApiKeyId}', { params: { path } })),
     );
   });
-};
-
-const DELETED: Listing<{ readonly consumerApiKeyId: string; readonly message: string }> = {
-  columns: [
-    { name: 'id', toCell: ({ consumerApiKeyId }) => consumerApiKeyId },
-    { name: 'message', toCell: ({ message }) => message },
-  ],
-  idOf: ({ consumerApiKeyId }) => consumerApiKeyId,
 };

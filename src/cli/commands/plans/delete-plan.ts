@@ -3,7 +3,7 @@ import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/co
 import { managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { Declare } from '../../declare.ts';
-import type { Listing } from '../../output/columns.ts';
+import { doneListing } from '../../output/columns.ts';
 
 interface DeleteOptions extends ConfirmationOptions {
   readonly rebindTo?: string;
@@ -28,7 +28,7 @@ export const declareDelete: Declare = (plans, terminal) => {
     const query = rebindTo === undefined ? {} : { rebindTo };
     if (!(await isConfirmed(consequence, options, session))) return;
     await output.item(
-      DELETED,
+      doneListing('rateLimitId'),
       await bodyOf(patientClient.DELETE('/rate-limit/{rateLimitId}', { params: { path, query } })),
     );
   });
@@ -63,11 +63,3 @@ async function requireDeletable(
       `Keys are bound to the plan ${rateLimitId}: ${boundKeys}. Bind them to another one first, or let --rebind-to do it.`,
     );
 }
-
-const DELETED: Listing<{ readonly rateLimitId: string; readonly message: string }> = {
-  columns: [
-    { name: 'id', toCell: ({ rateLimitId }) => rateLimitId },
-    { name: 'message', toCell: ({ message }) => message },
-  ],
-  idOf: ({ rateLimitId }) => rateLimitId,
-};

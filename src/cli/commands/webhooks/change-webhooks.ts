@@ -6,7 +6,7 @@ import { keepSecret, makesSecret, type SecretFileOptions } from '../../api/secre
 import { audited, managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import { collect, seconds } from '../../option-values.ts';
-import type { Listing } from '../../output/columns.ts';
+import { doneListing } from '../../output/columns.ts';
 import { rotatedListing, SECRET_COLUMN } from '../../output/new-secret.ts';
 import type { Terminal } from '../../terminal.ts';
 import { namedWebhook, webhookIdOf } from './webhook-by-name.ts';
@@ -130,7 +130,7 @@ function declareDelete(webhooks: Command, terminal: Terminal): void {
     const consequence = `Nothing more is sent to ${url} for ${id}, and its deliveries are deleted, the pending ones too.`;
     if (!(await isConfirmed(consequence, options, session))) return;
     await output.item(
-      DELETED,
+      doneListing('webhookId'),
       await bodyOf(client.DELETE('/tollgate/webhook/{webhookId}', { params: { path } })),
     );
   });
@@ -178,11 +178,3 @@ function declareRotate(webhooks: Command, terminal: Terminal): void {
     },
   );
 }
-
-const DELETED: Listing<{ readonly webhookId: string; readonly message: string }> = {
-  columns: [
-    { name: 'id', toCell: ({ webhookId }) => webhookId },
-    { name: 'message', toCell: ({ message }) => message },
-  ],
-  idOf: ({ webhookId }) => webhookId,
-};
