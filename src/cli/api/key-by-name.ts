@@ -11,7 +11,7 @@ export async function keyIdOf(client: ManagementClient, idOrName: string): Promi
 /** The key with this id or name, from the list. The detail would show its secret, which adds an entry to the audit log. */
 export async function namedKey(client: ManagementClient, idOrName: string) {
   return oneByName('key', idOrName, async (cursor) => {
-    const query = { q: idOrName, ...(cursor !== undefined && { cursor }) };
+    const query = { q: idOrName, ...cursor };
     const { apiKeys, nextCursor } = await bodyOf(client.GET('/consumer-api-key', { params: { query } }));
     return { items: apiKeys.map((key) => ({ ...key, id: key.consumerApiKeyId })), nextCursor };
   });

@@ -1,3 +1,4 @@
+import { type PageCursor, pagesOf } from '../../client/list-pages.ts';
 import { CommandFault } from '../command-fault.ts';
 
 /** An item whose name may not be unique. */
@@ -7,25 +8,23 @@ interface Named {
   readonly createdAt: string;
 }
 
-type ReadPage<T> = (
-  cursor: string | undefined,
-) => Promise<{ readonly items: readonly T[]; readonly nextCursor?: string | undefined }>;
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor?: string | undefined;
+}
 
 /** The item with this id or name. Throws if there is none; if several have the name, the error lists them. */
 export async function oneByName<T extends Named>(
   what: string,
   idOrName: string,
-  read: ReadPage<T>,
+  read: (cursor: PageCursor) => Promise<Page<T>>,
 ): Promise<T> {
   const found: T[] = [];
-  let cursor: string | undefined;
-  do {
-    const { items, nextCursor } = await read(cursor);
+  for await (const { items } of pagesOf(read)) {
     const one = items.find(({ id }) => id === idOrName);
     if (one !== undefined) return one;
     found.push(...items.filter(({ name }) => name === idOrName));
-    cursor = nextCursor;
-  } while (cursor !== undefined);
+  }
   const [first, ...others] = found;
   if (first === undefined)
     throw new CommandFault('notFound', `There is no ${what} with the id or the name ${idOrName}.`);

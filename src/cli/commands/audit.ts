@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { pagesOf as allPages } from '../../client/list-pages.ts';
 import type { components, paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -148,14 +149,12 @@ async function newestId(session: Session, query: Query): Promise<string> {
 /** The entries that were written after one, oldest first, whatever number of pages they take. Ids sort in the order of the log. */
 async function entriesAfter(last: string, session: Session, query: Query): Promise<readonly Entry[]> {
   const newestFirst: Entry[] = [];
-  let cursor: string | undefined;
-  do {
-    // A cursor names an entry: what is written meanwhile comes before it, and moves nothing to another page.
-    const page = await read(session, { ...query, ...(cursor !== undefined && { cursor }) });
-    const added = page.entries.filter(({ auditId }) => auditId > last);
+  // A cursor names an entry: what is written meanwhile comes before it, and moves nothing to another page.
+  for await (const { entries } of allPages((cursor) => read(session, { ...query, ...cursor }))) {
+    const added = entries.filter(({ auditId }) => auditId > last);
     newestFirst.push(...added);
-    cursor = added.length < page.entries.length ? undefined : page.nextCursor;
-  } while (cursor !== undefined);
+    if (added.length < entries.length) break;
+  }
   return newestFirst.toReversed();
 }
 

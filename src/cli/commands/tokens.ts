@@ -167,8 +167,7 @@ function declareRotate(tokens: Command, terminal: Terminal): void {
 
 /** The token that has this id or this name. */
 function namedToken(client: ManagementClient, idOrName: string) {
-  return oneByName('token', idOrName, async (cursor) => {
-    const query = cursor === undefined ? {} : { cursor };
+  return oneByName('token', idOrName, async (query) => {
     const { adminTokens, nextCursor } = await bodyOf(
       client.GET('/tollgate/admin-token', { params: { query } }),
     );

@@ -12,8 +12,7 @@ export async function webhookIdOf(client: ManagementClient, idOrDescription: str
 
 /** The webhook with this id or description. */
 export function namedWebhook(client: ManagementClient, idOrDescription: string) {
-  return oneByName('webhook', idOrDescription, async (cursor) => {
-    const query = cursor === undefined ? {} : { cursor };
+  return oneByName('webhook', idOrDescription, async (query) => {
     const { webhooks, nextCursor } = await bodyOf(client.GET('/tollgate/webhook', { params: { query } }));
     const items = webhooks.map((each) => ({ ...each, id: each.webhookId, name: each.description }));
     return { items, nextCursor };
