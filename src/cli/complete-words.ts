@@ -12,7 +12,7 @@ type Candidates = readonly (readonly [value: string, description: string])[];
 
 /** The longest wait for the gateway after a key press. */
 const TIMEOUT_MS = 2000;
-const MOST_CANDIDATES = 1000;
+const MANY = { params: { query: { limit: 1000 } } };
 /** What no shell takes for more than a word. All ids are; a context may have another name. */
 const IS_PLAIN = /^[\w.@/+-]+$/;
 /** Makes a client of the gateway that the words name. */
@@ -22,27 +22,21 @@ type Source = (connect: Connect, terminal: Terminal) => Promise<Candidates>;
 /** The sources of completions, by name of the argument or option. */
 const SOURCES: Readonly<Record<string, Source>> = {
   key: async (connect) => {
-    const query = { limit: MOST_CANDIDATES };
-    const { apiKeys } = await bodyOf((await connect()).GET('/consumer-api-key', { params: { query } }));
+    const { apiKeys } = await bodyOf((await connect()).GET('/consumer-api-key', MANY));
     return apiKeys.map(({ consumerApiKeyId, name }) => [consumerApiKeyId, name]);
   },
   plan: plansOf,
   'to-plan': plansOf,
   job: async (connect) => {
-    const query = { limit: MOST_CANDIDATES };
-    const { jobs } = await bodyOf((await connect()).GET('/tollgate/job', { params: { query } }));
+    const { jobs } = await bodyOf((await connect()).GET('/tollgate/job', MANY));
     return jobs.map(({ jobId, action, state }) => [jobId, `${action}: ${state}`]);
   },
   token: async (connect) => {
-    const query = { limit: MOST_CANDIDATES };
-    const { adminTokens } = await bodyOf(
-      (await connect()).GET('/tollgate/admin-token', { params: { query } }),
-    );
+    const { adminTokens } = await bodyOf((await connect()).GET('/tollgate/admin-token', MANY));
     return adminTokens.map(({ adminTokenId, name }) => [adminTokenId, name]);
   },
   webhook: async (connect) => {
-    const query = { limit: MOST_CANDIDATES };
-    const { webhooks } = await bodyOf((await connect()).GET('/tollgate/webhook', { params: { query } }));
+    const { webhooks } = await bodyOf((await connect()).GET('/tollgate/webhook', MANY));
     return webhooks.map(({ webhookId, description }) => [webhookId, description]);
   },
   event: eventTypes,

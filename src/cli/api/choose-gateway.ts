@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { systemCodeOf } from '../../platform/system-code.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Terminal } from '../terminal.ts';
-import { type Context, contextsFile, readContexts } from './contexts-file.ts';
+import { type Context, contextsFile, noContext, readContexts } from './contexts-file.ts';
 
 /** The options that choose the gateway of a command. */
 export interface ConnectionOptions {
@@ -101,11 +101,7 @@ function chosenContext(options: ConnectionOptions, terminal: Terminal): Connecti
   const name = named ?? current;
   const found = name !== undefined && Object.hasOwn(contexts, name) ? contexts[name] : undefined;
   if (name !== undefined && found !== undefined) return { ...found, contextName: name };
-  if (named !== undefined)
-    throw new CommandFault(
-      'usage',
-      `There is no context ${named}: tollgate context list shows those that are.`,
-    );
+  if (named !== undefined) throw noContext('usage', named);
   return undefined;
 }
 

@@ -48,6 +48,11 @@ export function readContexts(file: string): Contexts {
   return kept;
 }
 
+/** The fault for a name that no context has. */
+export function noContext(kind: 'usage' | 'notFound', name: string): CommandFault {
+  return new CommandFault(kind, `There is no context ${name}: tollgate context list shows those that are.`);
+}
+
 /**
  * Writes the file so that only its owner can ever read it, and readers see either the old or the new content, never a part. A symbolic link
  * stays one: the file that it leads to is written. Throws a `CommandFault` if that fails, and leaves the old content.

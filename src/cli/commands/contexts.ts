@@ -1,5 +1,4 @@
-import { contextsFile, readContexts, writeContexts } from '../api/contexts-file.ts';
-import { CommandFault } from '../command-fault.ts';
+import { contextsFile, noContext, readContexts, writeContexts } from '../api/contexts-file.ts';
 import type { Declare } from '../declare.ts';
 import { Output, type OutputOptions, writesData } from '../output/output.ts';
 
@@ -26,11 +25,7 @@ export const declareContext: Declare = (command, terminal) => {
     .action((name: string) => {
       const file = contextsFile(terminal);
       const { contexts } = readContexts(file);
-      if (!Object.hasOwn(contexts, name))
-        throw new CommandFault(
-          'notFound',
-          `There is no context ${name}: tollgate context list shows those that are.`,
-        );
+      if (!Object.hasOwn(contexts, name)) throw noContext('notFound', name);
       writeContexts(file, { current: name, contexts });
     });
 };

@@ -3,7 +3,7 @@ import { ManagementFault } from '../../client/management-fault.ts';
 import { LOOPBACK_HOST } from '../../platform/loopback-host.ts';
 import { askSecret } from '../api/ask-secret.ts';
 import { checkedToken, checkedUrl, tokenOfFile } from '../api/choose-gateway.ts';
-import { type Context, contextsFile, readContexts, writeContexts } from '../api/contexts-file.ts';
+import { type Context, contextsFile, noContext, readContexts, writeContexts } from '../api/contexts-file.ts';
 import { signInAtProvider } from '../api/sign-in-at-provider.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
@@ -99,11 +99,7 @@ export const declareLogout: Declare = (command, terminal) =>
     .action(async ({ name }: { readonly name: string }) => {
       const file = contextsFile(terminal);
       const found = readContexts(file).contexts;
-      if (!Object.hasOwn(found, name))
-        throw new CommandFault(
-          'notFound',
-          `There is no context ${name}: tollgate context list shows those that are.`,
-        );
+      if (!Object.hasOwn(found, name)) throw noContext('notFound', name);
       const [end] = await Promise.allSettled([found[name] && endSession(found[name])]);
       // Also where the gateway is gone: the secret must not stay in the file because of that. Another command may have changed the file.
       const { current, contexts } = readContexts(file);
