@@ -1,5 +1,6 @@
 import { type AuditTarget, auditedInstant } from '../audit/audit-entry.ts';
 import type { Scope } from '../permissions/scopes.ts';
+import { idTest } from '../platform/id-maker.ts';
 
 /** The record of an admin token. It never contains the secret. */
 export interface AdminToken {
@@ -30,12 +31,8 @@ export interface AdminToken {
 /** The prefix of admin tokens' secrets, before a `_`. */
 export const ADMIN_TOKEN_PREFIX = 'tga';
 
-const SHAPE = /^adm_[0-9A-HJKMNP-TV-Z]{26}$/;
-
 /** Whether a text has the form of an admin token's id. */
-export function isAdminTokenId(text: string): boolean {
-  return SHAPE.test(text);
-}
+export const isAdminTokenId = idTest('adm_');
 
 /** The fields of a token in the audit log: all that an administrator sets, by their names in the API. */
 export function auditedToken(token: AdminToken): Readonly<Record<string, unknown>> {

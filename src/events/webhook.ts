@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { AuditTarget } from '../audit/audit-entry.ts';
+import { idTest } from '../platform/id-maker.ts';
 import { isoSeconds } from '../platform/timestamps.ts';
 import type { Subscription } from './event-patterns.ts';
 
@@ -46,12 +47,8 @@ export interface StoredWebhook {
   readonly sealedHeaders: Buffer | null;
 }
 
-const SHAPE = /^whk_[0-9A-HJKMNP-TV-Z]{26}$/;
-
 /** Whether a text has the form of a webhook's id. */
-export function isWebhookId(text: string): boolean {
-  return SHAPE.test(text);
-}
+export const isWebhookId = idTest('whk_');
 
 export function webhookTarget({ id, description, onlyTags }: Webhook): AuditTarget {
   return { type: 'webhook', id, name: description || null, tags: onlyTags };

@@ -3,6 +3,7 @@ import type { ChangeContext } from '../audit/change-context.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { KeyChanges } from '../keys/key-repository.ts';
 import type { Scope } from '../permissions/scopes.ts';
+import { idTest } from '../platform/id-maker.ts';
 
 /** What a job may do with its keys. */
 export const JOB_ACTIONS = [
@@ -63,12 +64,8 @@ export interface JobFailure {
   readonly code: ErrorCode;
 }
 
-const SHAPE = /^job_[0-9A-HJKMNP-TV-Z]{26}$/;
-
 /** Whether a text has the form of a job's id. */
-export function isJobId(text: string): boolean {
-  return SHAPE.test(text);
-}
+export const isJobId = idTest('job_');
 
 /** The job in the audit log. */
 export function jobTarget({ id, action, change }: Pick<Job, 'id' | 'action' | 'change'>): AuditTarget {

@@ -7,3 +7,9 @@ export function idMaker(prefix: string, clock: Clock, random: Random): () => str
   const ulid = monotonicFactory(() => (random.bytes(1)[0] ?? 0) / 256);
   return () => `${prefix}${ulid(clock.nowMs())}`;
 }
+
+/** Tests whether a text has the form of the ids with a prefix. */
+export function idTest(prefix: string): (text: string) => boolean {
+  const form = new RegExp(`^${prefix}[0-9A-HJKMNP-TV-Z]{26}$`);
+  return (text) => form.test(text);
+}

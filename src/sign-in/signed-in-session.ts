@@ -1,5 +1,6 @@
 import type { AuditTarget } from '../audit/audit-entry.ts';
 import type { Grant, Principal } from '../permissions/principal.ts';
+import { idTest } from '../platform/id-maker.ts';
 
 /** How the secret of a session is presented: in the console's cookie, or by the command as a bearer token. Never the other way. */
 export type SessionKind = 'browser' | 'command';
@@ -28,12 +29,8 @@ export interface Session extends Grant {
 /** The prefix of the secrets of sessions, before a `_`. */
 export const SESSION_PREFIX = 'tgs';
 
-const SHAPE = /^ses_[0-9A-HJKMNP-TV-Z]{26}$/;
-
 /** Whether a text has the form of a session's id. */
-export function isSessionId(text: string): boolean {
-  return SHAPE.test(text);
-}
+export const isSessionId = idTest('ses_');
 
 /** The session in the audit log. */
 export function sessionTarget({ id, name, onlyTags }: Session): AuditTarget {

@@ -1,3 +1,4 @@
+import { idTest } from '../../platform/id-maker.ts';
 import type { OutboxEvent } from '../outbox-event.ts';
 import type { StoredWebhook, Webhook } from '../webhook.ts';
 
@@ -73,12 +74,8 @@ export interface AttemptResult {
   readonly nextAttemptAtMs: number | null;
 }
 
-const SHAPE = /^dlv_[0-9A-HJKMNP-TV-Z]{26}$/;
-
 /** Whether a text has the form of a delivery's id. */
-export function isDeliveryId(text: string): boolean {
-  return SHAPE.test(text);
-}
+export const isDeliveryId = idTest('dlv_');
 
 /** What waits, and what is wrong. */
 export interface Backlog {

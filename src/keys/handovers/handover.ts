@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { idTest } from '../../platform/id-maker.ts';
 import type { Random } from '../../platform/random.ts';
 import { randomBase62 } from '../../secrets/secret-format.ts';
 
@@ -58,7 +59,6 @@ export function handoverState(
 
 const TOKEN_DIGITS = 43;
 const TOKEN = /^tgh_[0-9A-Za-z]{43}$/;
-const ID = /^hnd_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /** The token of a new link: `tgh_` and 43 random base62 digits, 256 bits. */
 export function createHandoverToken(random: Random): string {
@@ -71,9 +71,7 @@ export function isHandoverToken(text: string): boolean {
 }
 
 /** Whether a text has the form of a link's id. */
-export function isHandoverId(text: string): boolean {
-  return ID.test(text);
-}
+export const isHandoverId = idTest('hnd_');
 
 /** SHA-256 of a token. Without a key: a token can't be guessed from it, and a new encryption key changes nothing. */
 export function handoverDigest(token: string): Buffer {
