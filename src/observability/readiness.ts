@@ -1,4 +1,6 @@
+import { sharedWhileRunning } from '../platform/concurrency/shared-while-running.ts';
 import { withinDeadline } from '../platform/within-deadline.ts';
+
 /** A store or service that the replica needs. */
 export interface Component {
   readonly name: string;
@@ -26,7 +28,6 @@ const CHECK_DEADLINE_MS = 2000;
 export class Readiness {
   readonly #components: readonly Component[];
   readonly #last = new Map<string, ComponentState>();
-  #running: Promise<void> | undefined;
   #draining = false;
   readonly #started = Promise.withResolvers<void>();
   /** All components have passed one check together. */
@@ -55,12 +56,7 @@ export class Readiness {
   }
 
   /** Checks every component. Resolves when all checks have ended or timed out. Concurrent calls share a check. */
-  check(): Promise<void> {
-    this.#running ??= this.#checkAll().finally(() => {
-      this.#running = undefined;
-    });
-    return this.#running;
-  }
+  readonly check = sharedWhileRunning(() => this.#checkAll());
 
   /** The report of the last check, without a new one. */
   last(): ReadinessReport {

@@ -1,6 +1,7 @@
 import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import * as client from 'openid-client';
 import type { Clock } from '../platform/clock.ts';
+import { sharedWhileRunning } from '../platform/concurrency/shared-while-running.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import type { Claims } from './claims.ts';
 import { claimValues, mergedClaims } from './claims.ts';
@@ -84,7 +85,7 @@ export class IdentityProvider {
   readonly #options: ProviderOptions;
   readonly #authentication: ClientAuthentication;
   #discovered: Discovered | undefined;
-  #discovering: Promise<Discovered> | undefined;
+  readonly #fetch = sharedWhileRunning(() => this.#fetchMetadata());
   /** When the metadata is fetched again. Monotonic. */
   #fetchAtMs = 0;
   /** Why the last fetch failed. */
@@ -255,11 +256,8 @@ export class IdentityProvider {
       if (known !== undefined) return known;
       if (this.#failure !== undefined) throw this.#failure;
     }
-    this.#discovering ??= this.#fetchMetadata().finally(() => {
-      this.#discovering = undefined;
-    });
     try {
-      this.#discovered = await this.#discovering;
+      this.#discovered = await this.#fetch();
       this.#fetchAtMs = this.#nowMs() + METADATA_MAX_AGE_MS;
       return this.#discovered;
     } catch (error) {

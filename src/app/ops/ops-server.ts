@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { TollgateError } from '../../errors.ts';
 import { errorResponse } from '../../http/errors/error-responses.ts';
 import { rejectAndClose, rejectOnSocket } from '../../http/errors/send-error.ts';
+import { sharedWhileRunning } from '../../platform/concurrency/shared-while-running.ts';
 import { ClientConnections } from '../../server/connections/client-connections.ts';
 import { ConnectionLimit } from '../../server/connections/connection-limit.ts';
 import { REQUEST_HEAD_LIMIT_BYTES } from '../../server/parsing/head-limits.ts';
@@ -104,17 +105,6 @@ function serve(
       sendJson(res, 500, { error: 'The response could not be made.', code: 'internal_error' }),
     );
   }
-}
-
-/** Calls during a run share its result. */
-function sharedWhileRunning<Result>(run: () => Promise<Result>): () => Promise<Result> {
-  let running: Promise<Result> | undefined;
-  return () => {
-    running ??= run().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
 }
 
 function sendJson(res: ServerResponse, status: number, body: unknown): void {

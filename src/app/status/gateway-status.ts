@@ -10,6 +10,7 @@ import type {
   UsageStatus,
 } from '../../management/system/system-report.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { sharedWhileRunning } from '../../platform/concurrency/shared-while-running.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
 import { withinDeadline } from '../../platform/within-deadline.ts';
 import type { Settings } from '../../settings/settings.ts';
@@ -41,7 +42,7 @@ type Shared = NonNullable<Counting['shared']>;
 export class GatewayStatus implements SystemStatus {
   readonly #parts: GatewayStatusParts;
   readonly #process: Omit<ReplicaDescription, 'degraded'>;
-  #running: Promise<SystemReport> | undefined;
+  readonly read = sharedWhileRunning(() => this.#read());
 
   constructor(parts: GatewayStatusParts) {
     this.#parts = parts;
@@ -55,13 +56,6 @@ export class GatewayStatus implements SystemStatus {
     replicas?.describeWith(() => ({ ...this.#process, degraded: this.#lastDegraded() }));
     // The first heartbeat says that the stores are not checked yet. The others must not take that for trouble until the next one.
     void readiness.started.then(() => replicas?.beat());
-  }
-
-  read(): Promise<SystemReport> {
-    this.#running ??= this.#read().finally(() => {
-      this.#running = undefined;
-    });
-    return this.#running;
   }
 
   async #read(): Promise<SystemReport> {
