@@ -89,34 +89,14 @@ interface IdleParser {
 function idleParsers(server: Server): readonly IdleParser[] | undefined {
   const symbols = Object.getOwnPropertySymbols(server);
   const name = symbols.find(({ description }) => description === 'http.server.connections');
-  const connections: unknown = name && Reflect.get(server, name);
-  return hasIdle(connections) ? connections.idle() : undefined;
-}
-
-function hasIdle(connections: unknown): connections is { idle(): readonly IdleParser[] } {
-  return (
-    typeof connections === 'object' &&
-    connections !== null &&
-    'idle' in connections &&
-    typeof connections.idle === 'function'
-  );
+  const idle = resultOf(name && Reflect.get(server, name), 'idle');
+  return Array.isArray(idle) ? idle : undefined;
 }
 
 /** A copy of the chunk that Node's parser is parsing, in one of its callbacks. Otherwise, and for a socket without parser, undefined. */
 export function bytesBeingParsed(socket: Socket): Buffer | undefined {
-  const parser: unknown = Reflect.get(socket, 'parser');
-  if (!hasBuffer(parser)) return undefined;
-  const bytes = parser.getCurrentBuffer();
+  const bytes = resultOf(Reflect.get(socket, 'parser'), 'getCurrentBuffer');
   return Buffer.isBuffer(bytes) ? bytes : undefined;
-}
-
-function hasBuffer(parser: unknown): parser is { getCurrentBuffer(): unknown } {
-  return (
-    typeof parser === 'object' &&
-    parser !== null &&
-    'getCurrentBuffer' in parser &&
-    typeof parser.getCurrentBuffer === 'function'
-  );
 }
 
 /** How much of what was written to a connection the system has taken. Bytes. */
@@ -136,19 +116,14 @@ function takenByHandle(socket: Socket): number | undefined {
 
 /** Whether a connection of a server was reset, even while nothing is read from it. False where that can't be known. */
 export function isDisconnected(socket: Socket): boolean {
-  const handle: unknown = Reflect.get(socket, '_handle');
-  if (!hasPeerName(handle)) return false;
-  const status = handle.getpeername({});
+  const status = resultOf(Reflect.get(socket, '_handle'), 'getpeername', {});
   return typeof status === 'number' && status < 0;
 }
 
-function hasPeerName(handle: unknown): handle is { getpeername(into: object): unknown } {
-  return (
-    typeof handle === 'object' &&
-    handle !== null &&
-    'getpeername' in handle &&
-    typeof handle.getpeername === 'function'
-  );
+/** What a method of an undocumented part returns; undefined if there is no such part, or it has no such method. */
+function resultOf(part: unknown, name: string, ...args: readonly object[]): unknown {
+  const method: unknown = typeof part === 'object' && part !== null ? Reflect.get(part, name) : undefined;
+  return typeof method === 'function' ? Reflect.apply(method, part, args) : undefined;
 }
 
 const PROBE = 'GET /probe HTTP/1.1\r\nHost: probe\r\nConnection: Upgrade\r\nUpgrade: probe\r\n\r\n';
