@@ -18,6 +18,8 @@ export class InvalidParameter extends TollgateError {
 export interface QueryParameters<Name extends string> {
   /** Undefined if the parameter is missing. A repeated parameter breaks the rule. */
   readText(query: ParsedUrlQuery, name: Name): string | undefined;
+  /** A text that `isValid` accepts; undefined if the parameter is missing. */
+  readValid(query: ParsedUrlQuery, name: Name, isValid: (text: string) => boolean): string | undefined;
   /** One of `words`; undefined if the parameter is missing. */
   readWord<const Word extends string>(
     query: ParsedUrlQuery,
@@ -40,6 +42,12 @@ export function queryParameters<Name extends string>(
     throw invalid(name, 'must be given only once');
   };
 
+  const readValid = (query: ParsedUrlQuery, name: Name, isValid: (text: string) => boolean) => {
+    const text = readText(query, name);
+    if (text === undefined || isValid(text)) return text;
+    throw invalid(name);
+  };
+
   const readWord = <const Word extends string>(
     query: ParsedUrlQuery,
     name: Name,
@@ -52,5 +60,5 @@ export function queryParameters<Name extends string>(
     return word;
   };
 
-  return { readText, readWord, invalid };
+  return { readText, readValid, readWord, invalid };
 }

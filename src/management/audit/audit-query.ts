@@ -55,7 +55,7 @@ export const AUDIT_QUERY = {
   ...COUNTED_PAGE_QUERY,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-const { readText, readWord, invalid } = queryParameters(AUDIT_QUERY);
+const { readText, readValid, readWord, invalid } = queryParameters(AUDIT_QUERY);
 
 /** The part of the log that a query requests. */
 export interface AuditQuery {
@@ -107,7 +107,5 @@ function readInstant(query: ParsedUrlQuery, name: 'from' | 'to'): number | undef
 }
 
 function readId(query: ParsedUrlQuery, name: keyof typeof IDS): string | undefined {
-  const text = readText(query, name);
-  if (text === undefined || IDS[name].test(text)) return text;
-  throw invalid(name);
+  return readValid(query, name, (text) => IDS[name].test(text));
 }

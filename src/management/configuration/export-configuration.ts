@@ -15,7 +15,7 @@ const EXPORT_QUERY = {
   owner: { description: OWNER_RULE, type: 'string', pattern: OWNER.source },
   format: { description: 'must be "json" or "yaml"', type: 'string', enum: ['json', 'yaml'] },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
-const { readText, readWord, invalid } = queryParameters(EXPORT_QUERY);
+const { readValid, readWord } = queryParameters(EXPORT_QUERY);
 
 const { createdAt: _, ...CONFIGURED_TERMS } = TERMS;
 const EXPORTED_PLAN = named('ExportedPlan', {
@@ -78,8 +78,7 @@ export const exportConfiguration: Endpoint = {
   headers: ['Tollgate-Keys-Left-Out'],
   errors: [],
   async handle({ query, principal, prefers }, { configurations: { stored } }) {
-    const owner = readText(query, 'owner');
-    if (owner !== undefined && !OWNER.test(owner)) throw invalid('owner');
+    const owner = readValid(query, 'owner', (text) => OWNER.test(text));
     const format = readWord(query, 'format', ['json', 'yaml']);
     const isYaml = (format ?? prefers(['json', 'application/yaml'])?.replace('application/', '')) === 'yaml';
     const selection = { owner, onlyTags: principal.onlyTags };

@@ -109,7 +109,7 @@ export const KEY_LIST_QUERY = {
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
 type ParameterName = keyof typeof KEY_LIST_QUERY;
-const { readText, readWord, invalid } = queryParameters(KEY_LIST_QUERY);
+const { readText, readValid, readWord, invalid } = queryParameters(KEY_LIST_QUERY);
 
 /** The part of the list that a query requests. */
 export interface KeyListQuery {
@@ -156,14 +156,11 @@ function readPageWith(
 
 /** Reads the parameters that filter keys. Throws `InvalidParameter`. */
 export function readKeyFilter(query: ParsedUrlQuery): KeyFilter {
-  const text = readText(query, 'q');
-  if (text !== undefined && !isSearchText(text)) throw invalid('q');
-  const planId = readText(query, 'rateLimitId');
-  if (planId !== undefined && !isPlanId(planId)) throw invalid('rateLimitId');
+  const text = readValid(query, 'q', isSearchText);
+  const planId = readValid(query, 'rateLimitId', isPlanId);
   const tags = query.tag === undefined ? [] : [...new Set([query.tag].flat())].toSorted();
   if (tags.length > MAX_TAGS || !tags.every(isTag)) throw invalid('tag');
-  const externalId = readText(query, 'externalId');
-  if (externalId !== undefined && !isExternalId(externalId)) throw invalid('externalId');
+  const externalId = readValid(query, 'externalId', isExternalId);
   const statuses = readWords(query, 'status', KEY_STATUSES);
   const instants = {
     createdFromMs: readInstant(query, 'createdAfter'),

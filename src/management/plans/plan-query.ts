@@ -37,7 +37,7 @@ export const PLAN_DELETION_QUERY = {
   },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-const { readText, readWord, invalid } = queryParameters({ ...PLAN_LIST_QUERY, ...PLAN_DELETION_QUERY });
+const { readValid, readWord } = queryParameters({ ...PLAN_LIST_QUERY, ...PLAN_DELETION_QUERY });
 
 /** The part of the list that a query requests. */
 export interface PlanListQuery {
@@ -54,8 +54,7 @@ export interface PlanListQuery {
 /** Reads the parameters of `PLAN_LIST_QUERY`. Throws `invalid_parameter`, and `InvalidCursor` for a cursor of another filter. */
 export function readPlanListQuery(query: ParsedUrlQuery): PlanListQuery {
   const { limit, cursor } = readPage(query);
-  const text = readText(query, 'q');
-  if (text !== undefined && !isSearchText(text)) throw invalid('q');
+  const text = readValid(query, 'q', isSearchText);
   const filter = text === undefined ? {} : { text };
   return {
     filter,
@@ -69,9 +68,7 @@ export function readPlanListQuery(query: ParsedUrlQuery): PlanListQuery {
 
 /** Throws `invalid_parameter` for a text that can't be the id of another plan. */
 export function readRebindTo(query: ParsedUrlQuery, planId: string): string | undefined {
-  const rebindTo = readText(query, 'rebindTo');
-  if (rebindTo === undefined || (isPlanId(rebindTo) && rebindTo !== planId)) return rebindTo;
-  throw invalid('rebindTo');
+  return readValid(query, 'rebindTo', (text) => isPlanId(text) && text !== planId);
 }
 
 function readPlace([planId, ...rest]: readonly unknown[]): string {

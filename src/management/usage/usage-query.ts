@@ -87,7 +87,7 @@ export const ALL_USAGE_QUERY = {
   externalId: KEY_FILTER_QUERY.externalId,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-const { readText, readWord, invalid } = queryParameters(ALL_USAGE_QUERY);
+const { readText, readValid, readWord, invalid } = queryParameters(ALL_USAGE_QUERY);
 
 /** The series that a query requests. */
 export interface UsageQuery extends SeriesRequest {
@@ -108,7 +108,7 @@ const DAY_MS = 24 * HOUR_MS;
  */
 export function readUsageQuery(query: ParsedUrlQuery, keyId: string | undefined, nowMs: number): UsageQuery {
   const { limit, cursor } = readPage(query);
-  const zone = readZone(query);
+  const zone = new TimeZone(readValid(query, 'timeZone', isTimeZone) ?? 'UTC');
   const groupBy = readGroupBy(query);
   const request = {
     interval: readWord(query, 'interval', INTERVALS) ?? 'hour',
@@ -145,12 +145,6 @@ function readInstant(query: ParsedUrlQuery, name: 'from' | 'to', zone: TimeZone)
   throw invalid(name, INSTANT_RULE);
 }
 
-function readZone(query: ParsedUrlQuery): TimeZone {
-  const name = readText(query, 'timeZone') ?? 'UTC';
-  if (!isTimeZone(name)) throw invalid('timeZone');
-  return new TimeZone(name);
-}
-
 function readGroupBy(query: ParsedUrlQuery): readonly Grouping[] {
   const text = readText(query, 'groupBy');
   if (text === undefined) return [];
@@ -161,13 +155,10 @@ function readGroupBy(query: ParsedUrlQuery): readonly Grouping[] {
 }
 
 function readFilter(query: ParsedUrlQuery, keyId: string | undefined): SeriesFilter {
-  const planId = readText(query, 'rateLimitId');
-  if (planId !== undefined && !isPlanId(planId)) throw invalid('rateLimitId');
+  const planId = readValid(query, 'rateLimitId', isPlanId);
   const keyIds = readKeyIds(query);
-  const tag = readText(query, 'tag');
-  if (tag !== undefined && !isTag(tag)) throw invalid('tag');
-  const externalId = readText(query, 'externalId');
-  if (externalId !== undefined && !isExternalId(externalId)) throw invalid('externalId');
+  const tag = readValid(query, 'tag', isTag);
+  const externalId = readValid(query, 'externalId', isExternalId);
   return {
     ...(keyId === undefined ? {} : { keyId }),
     ...(keyIds === undefined ? {} : { keyIds }),

@@ -17,7 +17,7 @@ const STREAM_QUERY = {
   subject: { description: 'must be the subject of the events', type: 'string' },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-const { readText, invalid } = queryParameters(STREAM_QUERY);
+const { readText, readValid, invalid } = queryParameters(STREAM_QUERY);
 
 /** Streams events as they happen, and those since `Last-Event-ID`. */
 export const streamEvents: Endpoint = {
@@ -39,7 +39,8 @@ export const streamEvents: Endpoint = {
       client: principal.id ?? principal.type,
       events,
       onlyTags: principal.onlyTags,
-      subject: subjectOf(readText(query, 'subject')),
+      // No record has another text, and the store rejects it.
+      subject: readValid(query, 'subject', isStorable),
       afterSequence: sequenceOf(header('Last-Event-ID')),
       isAllowed: () => isUnchanged(principal, { tokens, sessions, clock }),
     });
@@ -57,12 +58,6 @@ function patternsOf(text: string | undefined, principal: Principal): readonly st
   const missing = unheardScope(principal, patterns);
   if (missing !== undefined) throw new MissingScope(missing);
   return patterns;
-}
-
-/** Throws `invalid_parameter` for a text that no record has, and that the store rejects. */
-function subjectOf(text: string | undefined): string | undefined {
-  if (text !== undefined && !isStorable(text)) throw invalid('subject');
-  return text;
 }
 
 /** The number of an event; undefined for a text that is none of ours. */
