@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { AuditTarget } from '../audit/audit-entry.ts';
 import { idTest } from '../platform/id-maker.ts';
-import { isoSeconds } from '../platform/timestamps.ts';
+import { isoSecondsOrNull } from '../platform/timestamps.ts';
 import type { Subscription } from './event-patterns.ts';
 
 /** Why the gateway disabled a webhook: its endpoint responded with 410, or failed for days. */
@@ -61,7 +61,7 @@ export function auditedWebhook(webhook: Webhook): Readonly<Record<string, unknow
   return {
     ...{ url: shownUrl(url), events, onlyTags, description, enabled, batch, headers: headerNames },
     ...{ secretHint, disabledReason, externalId, managedBy },
-    previousValidUntil: untilMs === null ? null : isoSeconds(untilMs),
+    previousValidUntil: isoSecondsOrNull(untilMs),
   };
 }
 

@@ -10,6 +10,11 @@ export function isoSeconds(ms: number): string {
   return `${new Date(Math.min(ms, LAST_INSTANT_MS)).toISOString().slice(0, -'.000Z'.length)}Z`;
 }
 
+/** The same; null where there is no instant. */
+export function isoSecondsOrNull(ms: number | null | undefined): string | null {
+  return ms === null || ms === undefined ? null : isoSeconds(ms);
+}
+
 /**
  * `YYYY-MM-DDThh:mm:ssZ`, rounded up to a whole second: for resets, because a client that comes back at the instant shown must
  * find the new window open.

@@ -1,5 +1,5 @@
 import { PeriodicTask } from '../../platform/periodic-task.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSecondsOrNull } from '../../platform/timestamps.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { Stores } from './wire-stores.ts';
 
@@ -19,7 +19,7 @@ export function wireAudit(
     const head = await records.audit.takeDailyHead(clock.nowMs());
     if (head === undefined) return;
     const { count, hash, atMs } = head;
-    log.info({ count, hash, at: atMs === null ? null : isoSeconds(atMs) }, 'the head of the audit log');
+    log.info({ count, hash, at: isoSecondsOrNull(atMs) }, 'the head of the audit log');
   };
   const upkeep = async (): Promise<boolean> => {
     try {

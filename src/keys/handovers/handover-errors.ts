@@ -1,5 +1,5 @@
 import { TollgateError } from '../../errors.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSecondsOrNull } from '../../platform/timestamps.ts';
 import type { HandoverState } from './handover.ts';
 
 /** A link that there is not, or that is older than its record. */
@@ -29,7 +29,7 @@ export class HandoverGone extends TollgateError {
 
   constructor(state: HandoverState, usedAtMs: number | null) {
     super('handover_gone', GONE[state]);
-    this.details = { state, usedAt: usedAtMs === null ? null : isoSeconds(usedAtMs) };
+    this.details = { state, usedAt: isoSecondsOrNull(usedAtMs) };
   }
 }
 

@@ -4,7 +4,7 @@ import { type AuditFilter, type AuditLog, CHAIN_PROBLEMS, EXPECTATIONS } from '.
 import type { Actor } from '../../audit/change-context.ts';
 import { TollgateError } from '../../errors.ts';
 import { type CsvValue, csvFile, csvRows } from '../../platform/text/csv.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSeconds, isoSecondsOrNull } from '../../platform/timestamps.ts';
 import { type Endpoint, StreamedText } from '../endpoint.ts';
 import { pageSchema } from '../list-page.ts';
 import { COUNT, INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
@@ -135,7 +135,7 @@ export const verifyAuditLog: Endpoint = {
       readExpectedHead(query),
     );
     const { count, hash } = head;
-    const lastAt = head.atMs === null ? null : isoSeconds(head.atMs);
+    const lastAt = isoSecondsOrNull(head.atMs);
     log.info({ count, hash, at: lastAt, valid: isValid }, 'the head of the audit log');
     return {
       valid: isValid,

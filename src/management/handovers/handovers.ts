@@ -2,7 +2,7 @@ import { bodySchema } from '../../http/body-schema.ts';
 import { HANDOVER_STATES, isHandoverId } from '../../keys/handovers/handover.ts';
 import type { FoundHandover } from '../../keys/handovers/handover-repository.ts';
 import type { HandoverRequest } from '../../keys/handovers/handover-service.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSeconds, isoSecondsOrNull } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { pageSchema, readListPage } from '../list-page.ts';
 import { COUNTED_PAGE_QUERY } from '../page-query.ts';
@@ -97,7 +97,7 @@ function presentHandover({ handover, state }: FoundHandover): object {
     note,
     createdAt: isoSeconds(createdAtMs),
     expiresAt: isoSeconds(expiresAtMs),
-    usedAt: usedAtMs === null ? null : isoSeconds(usedAtMs),
-    revokedAt: revokedAtMs === null ? null : isoSeconds(revokedAtMs),
+    usedAt: isoSecondsOrNull(usedAtMs),
+    revokedAt: isoSecondsOrNull(revokedAtMs),
   };
 }

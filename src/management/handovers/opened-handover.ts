@@ -2,7 +2,7 @@ import { bodySchema } from '../../http/body-schema.ts';
 import { HANDOVER_STATES } from '../../keys/handovers/handover.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
 import { consumerOf, type Principal } from '../../permissions/principal.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSeconds, isoSecondsOrNull } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
@@ -58,7 +58,7 @@ const openHandover: Endpoint<OpenedBody> = {
       name: state === 'open' ? keyName : null,
       note: state === 'open' ? note : null,
       expiresAt: isoSeconds(expiresAtMs),
-      usedAt: usedAtMs === null ? null : isoSeconds(usedAtMs),
+      usedAt: isoSecondsOrNull(usedAtMs),
     };
   },
 };

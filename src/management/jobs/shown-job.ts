@@ -1,6 +1,6 @@
 import { SHOWN_FAILURES } from '../../jobs/bulk-jobs.ts';
 import { JOB_ACTIONS, JOB_STATES, type Job, type JobFailure } from '../../jobs/job.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSeconds, isoSecondsOrNull } from '../../platform/timestamps.ts';
 import type { ResponseSchema } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
@@ -42,7 +42,7 @@ export function presentJobItem({ id, action, state, done, total, failed, change,
     failedCount: failed,
     reason: change.reason,
     createdAt: isoSeconds(change.atMs),
-    endedAt: endedAtMs === null ? null : isoSeconds(endedAtMs),
+    endedAt: isoSecondsOrNull(endedAtMs),
   };
 }
 

@@ -1,5 +1,5 @@
 import { type ConsumerKey, type KeyRotation, SELF_SERVICE_ACTIONS } from '../../keys/consumer-key.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSeconds, isoSecondsOrNull } from '../../platform/timestamps.ts';
 import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentOverrides, SHOWN_OVERRIDES } from './limit-override-fields.ts';
 
@@ -41,7 +41,7 @@ export const SHOWN_KEY_FIELDS = {
 export function presentKeyFields(key: ConsumerKey): object {
   return {
     enabled: key.enabled,
-    expiresAt: key.expiresAtMs === null ? null : isoSeconds(key.expiresAtMs),
+    expiresAt: isoSecondsOrNull(key.expiresAtMs),
     rateLimitId: key.planId,
     externalId: key.externalId,
     tags: key.tags,
@@ -53,7 +53,7 @@ export function presentKeyFields(key: ConsumerKey): object {
     managedBy: key.managedBy,
     rotation: key.rotation && presentRotation(key.rotation),
     secretHint: key.secretHint,
-    lastUsedAt: key.lastUsedAtMs === null ? null : isoSeconds(key.lastUsedAtMs),
+    lastUsedAt: isoSecondsOrNull(key.lastUsedAtMs),
   };
 }
 
@@ -66,7 +66,7 @@ export function presentRotation({
   return {
     startedAt: isoSeconds(startedAtMs),
     previousValidUntil: isoSeconds(previousValidUntilMs),
-    previousLastUsedAt: previousLastUsedAtMs === null ? null : isoSeconds(previousLastUsedAtMs),
+    previousLastUsedAt: isoSecondsOrNull(previousLastUsedAtMs),
   };
 }
 

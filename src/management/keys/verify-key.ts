@@ -5,7 +5,7 @@ import type { Verdict, VerifiedRequest, VerifyingClient } from '../../keys/key-v
 import { CUSTOMER_ID, type DecidedWindow, remainingIn } from '../../limiter/request-limits.ts';
 import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../../paths/path-matcher.ts';
 import type { Principal } from '../../permissions/principal.ts';
-import { isoSeconds, isoSecondsUp } from '../../platform/timestamps.ts';
+import { isoSecondsOrNull, isoSecondsUp } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { PRESENTED_SECRET } from './secret-fields.ts';
@@ -139,7 +139,7 @@ function presentKey(
     rateLimitId: plan?.id ?? null,
     tags: owner?.tags ?? [],
     metadata: owner?.metadata ?? null,
-    expiresAt: expiresAtMs === null ? null : isoSeconds(expiresAtMs),
+    expiresAt: isoSecondsOrNull(expiresAtMs),
     customerId,
     limits: windows.filter(({ limit }) => limit.mode === 'enforce').map(presentWindow),
     retryAfterSeconds,

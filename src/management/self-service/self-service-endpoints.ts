@@ -1,7 +1,7 @@
 import { RotationInProgress, SelfServiceNotAllowed } from '../../errors.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
 import type { Principal } from '../../permissions/principal.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSecondsOrNull } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { presentTotals, SHOWN_TOTALS } from '../keys/consumer-key-detail.ts';
 import { CUSTOMER_QUERY, readCounts, readCustomer } from '../keys/live-counters.ts';
@@ -46,7 +46,7 @@ const showOwnKey: Endpoint = {
     return {
       consumerApiKeyId: id,
       name: key.name,
-      expiresAt: key.expiresAtMs === null ? null : isoSeconds(key.expiresAtMs),
+      expiresAt: isoSecondsOrNull(key.expiresAtMs),
       rotation: key.rotation && presentRotation(key.rotation),
       selfService: key.selfService,
       rateLimitId: snapshot.plan?.id ?? null,

@@ -1,4 +1,4 @@
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSeconds, isoSecondsOrNull } from '../../platform/timestamps.ts';
 import type { Endpoint, ResponseSchema } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import {
@@ -153,7 +153,7 @@ function shownReplica({ replicaId, isThis, lastSeenAtMs, startedAtMs, ...said }:
     replicaId,
     current: isThis,
     lastSeenAt: isoSeconds(lastSeenAtMs),
-    startedAt: shownInstant(startedAtMs),
+    startedAt: isoSecondsOrNull(startedAtMs),
     version: said.version ?? null,
     host: said.host ?? null,
     pid: said.pid ?? null,
@@ -190,12 +190,8 @@ function shownUsage(
   const pendingMs = typeof oldestPendingAtMs === 'number' ? Math.max(0, nowMs - oldestPendingAtMs) : 0;
   return {
     flushIntervalSeconds: flushIntervalMs / 1000,
-    oldestPendingAt: shownInstant(oldestPendingAtMs),
+    oldestPendingAt: isoSecondsOrNull(oldestPendingAtMs),
     pendingSeconds: oldestPendingAtMs === undefined ? null : Math.floor(pendingMs / 1000),
-    lastFlushAt: shownInstant(lastFlushAtMs),
+    lastFlushAt: isoSecondsOrNull(lastFlushAtMs),
   };
-}
-
-function shownInstant(atMs: number | null | undefined): string | null {
-  return typeof atMs === 'number' ? isoSeconds(atMs) : null;
 }

@@ -3,7 +3,7 @@ import type { AdminTokenFields } from '../../admins/admin-token-service.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { expandScopes, PRESETS, type Preset, SCOPES, type Scope } from '../../permissions/scopes.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSeconds, isoSecondsOrNull } from '../../platform/timestamps.ts';
 import { KEY_FIELDS, readExpiry } from '../keys/key-fields.ts';
 import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
@@ -81,15 +81,11 @@ export function presentToken(token: AdminToken, nowMs: number): object {
     scopes: token.scopes,
     onlyTags: token.onlyTags,
     allowedIps: token.allowedIps,
-    expiresAt: instantOrNull(token.expiresAtMs),
+    expiresAt: isoSecondsOrNull(token.expiresAtMs),
     createdAt: isoSeconds(token.createdAtMs),
     lastUpdated: isoSeconds(token.updatedAtMs),
-    lastUsedAt: instantOrNull(token.lastUsedAtMs),
+    lastUsedAt: isoSecondsOrNull(token.lastUsedAtMs),
     secretHint: token.secretHint,
     rotation: untilMs === null || untilMs <= nowMs ? null : { previousValidUntil: isoSeconds(untilMs) },
   };
-}
-
-function instantOrNull(ms: number | null): string | null {
-  return ms === null ? null : isoSeconds(ms);
 }

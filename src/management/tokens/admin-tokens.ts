@@ -1,7 +1,7 @@
 import { isAdminTokenId } from '../../admins/admin-token.ts';
 import { bodySchema, editSchema } from '../../http/body-schema.ts';
 import type { Preset, Scope } from '../../permissions/scopes.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSecondsOrNull } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { ROTATE_BODY, type RotateBody } from '../keys/rotate-key.ts';
 import { pageSchema, readListPage } from '../list-page.ts';
@@ -156,11 +156,10 @@ export const rotateAdminToken: Endpoint<RotateBody> = {
     const graceMs = body.graceSeconds * 1000;
     const { token, secret } = await tokens.rotate(id, { graceMs, principal }, change);
     log.info({ event: 'admin_token_rotated', adminTokenId: id }, 'an admin token was given another secret');
-    const { previousValidUntilMs: untilMs } = token;
     return Reply.tagged(token, {
       adminTokenId: id,
       secret,
-      previousValidUntil: untilMs === null ? null : isoSeconds(untilMs),
+      previousValidUntil: isoSecondsOrNull(token.previousValidUntilMs),
       message: 'The admin token has another secret.',
     });
   },

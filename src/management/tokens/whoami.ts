@@ -1,6 +1,6 @@
 import { PATH_CASES } from '../../paths/path-readings.ts';
 import { SCOPES } from '../../permissions/scopes.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSecondsOrNull } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
@@ -58,7 +58,7 @@ export const showWhoami: Endpoint = {
       email: identity?.email ?? null,
       scopes: [...scopes],
       onlyTags,
-      expiresAt: expiresAtMs === null ? null : isoSeconds(expiresAtMs),
+      expiresAt: isoSecondsOrNull(expiresAtMs),
       version,
       settings,
     };

@@ -9,7 +9,7 @@ import { HEARD_TYPES } from '../../events/event-patterns.ts';
 import type { Webhook } from '../../events/webhook.ts';
 import type { WebhookFields } from '../../events/webhook-service.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSeconds, isoSecondsOrNull } from '../../platform/timestamps.ts';
 import type { ResponseSchema } from '../endpoint.ts';
 import { KEY_FIELDS } from '../keys/key-fields.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
@@ -173,7 +173,7 @@ export function presentWebhook(webhook: Webhook, nowMs: number): object {
     secretHint: webhook.secretHint,
     rotation: untilMs === null || untilMs <= nowMs ? null : { previousValidUntil: isoSeconds(untilMs) },
     disabledReason: webhook.disabledReason,
-    failingSince: webhook.failingSinceMs === null ? null : isoSeconds(webhook.failingSinceMs),
+    failingSince: isoSecondsOrNull(webhook.failingSinceMs),
     managedBy: webhook.managedBy,
     createdAt: isoSeconds(webhook.createdAtMs),
     lastUpdated: isoSeconds(webhook.updatedAtMs),
@@ -224,7 +224,7 @@ export function presentDelivery(delivery: Delivery): object {
     attempts: delivery.attempts.map(presentAttempt),
     responseStatus: last?.responseStatus ?? null,
     durationMs: last?.durationMs ?? null,
-    nextAttemptAt: delivery.nextAttemptAtMs === null ? null : isoSeconds(delivery.nextAttemptAtMs),
+    nextAttemptAt: isoSecondsOrNull(delivery.nextAttemptAtMs),
     body: delivery.body,
   };
 }

@@ -1,6 +1,6 @@
 import { isWebhookId } from '../../events/webhook.ts';
 import { bodySchema, editSchema } from '../../http/body-schema.ts';
-import { isoSeconds } from '../../platform/timestamps.ts';
+import { isoSecondsOrNull } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { ROTATE_BODY, type RotateBody } from '../keys/rotate-key.ts';
 import { pageSchema, readListPage } from '../list-page.ts';
@@ -160,11 +160,10 @@ export const rotateWebhook: Endpoint<RotateBody> = {
     const graceMs = body.graceSeconds * 1000;
     const { webhook, secret } = await webhooks.rotate(id, { graceMs, principal }, change);
     log.info({ event: 'webhook_rotated', webhookId: id }, 'a webhook was given another secret');
-    const { previousValidUntilMs: untilMs } = webhook;
     return Reply.tagged(webhook, {
       webhookId: id,
       secret,
-      previousValidUntil: untilMs === null ? null : isoSeconds(untilMs),
+      previousValidUntil: isoSecondsOrNull(webhook.previousValidUntilMs),
       message: 'The webhook has another secret.',
     });
   },
