@@ -14,7 +14,7 @@ import { listConsumerKeys } from './keys/list-keys.ts';
 import { grantKeyLimits, resetKeyLimits, showKeyLimits } from './keys/live-counters.ts';
 import { endConsumerKeyRotation, rotateConsumerKey } from './keys/rotate-key.ts';
 import { tryConsumerKey, verifySecret } from './keys/verify-key.ts';
-import { openApiEndpoint } from './openapi/show-openapi.ts';
+import { openApiDocument } from './openapi/document.ts';
 import { applyRateLimit } from './plans/plan-bindings.ts';
 import { previewRateLimit } from './plans/preview-plan.ts';
 import {
@@ -48,6 +48,19 @@ import {
   showWebhook,
   updateWebhook,
 } from './webhooks/webhooks.ts';
+
+/** Shows the OpenAPI document of this gateway. */
+const showOpenApi: Endpoint = {
+  method: 'get',
+  path: '/tollgate/openapi.json',
+  operationId: 'openApiDocument',
+  summary: 'Show this document',
+  scope: null,
+  status: 200,
+  response: { type: 'object', description: 'An OpenAPI 3.1 document.' },
+  errors: [],
+  handle: async () => openApiDocument(DOCUMENTED_ENDPOINTS),
+};
 
 /** All endpoints of the management interface. Fixed paths come before those with a parameter that would also match them. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -104,7 +117,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   exportConfiguration,
   diffConfiguration,
   applyConfiguration,
-  openApiEndpoint(() => DOCUMENTED_ENDPOINTS),
+  showOpenApi,
 ];
 
 /** Further endpoints where people can sign in with an identity provider. */

@@ -1,7 +1,6 @@
 import { script } from '@bomb.sh/tab';
 import { Argument } from 'commander';
 import type { Declare } from '../declare.ts';
-import { BASH_SCRIPT } from './completion-bash.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'];
 
@@ -24,3 +23,22 @@ Examples:
       if (shell === 'bash') stdout.write(BASH_SCRIPT);
       else script(shell, 'tollgate', 'tollgate');
     });
+
+/**
+ * The script for bash. Unlike that of the library for completions it runs nothing that stands on the line, and nothing that a candidate says:
+ * that one gives the line to `eval`, with its redirections, and the candidates to `compgen -W`, which expands them.
+ */
+const BASH_SCRIPT = `# bash completion for tollgate
+
+_tollgate() {
+    local cur prev words cword value description
+    # Takes redirections out of the words, and completes their files itself.
+    _init_completion -n '=:' || return
+    COMPREPLY=()
+    while IFS=$'\\t' read -r value description; do
+        [[ $value != :* && $value == "$cur"* ]] && COMPREPLY+=("$value")
+    done < <(tollgate complete -- "\${words[@]:1:cword-1}" "$cur" 2>/dev/null)
+}
+
+complete -F _tollgate tollgate
+`;

@@ -4,6 +4,7 @@ import type { KeyToImport } from '../../keys/key-imports.ts';
 import { logChangedKeys } from '../../keys/log-changed-keys.ts';
 import type { ImportedSecret } from '../../keys/secrets/stored-secret.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { bodyCheck } from '../body-check.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { COUNT, listOf, named, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readFields, type WrittenKeyFields } from './key-fields.ts';
@@ -17,13 +18,11 @@ interface WrittenKey extends WrittenKeyFields {
   readonly secret?: string;
   readonly secretHash?: { readonly value: string };
 }
-/** The body of a request to import keys. */
-export interface ImportKeysBody {
+interface ImportKeysBody {
   readonly keys: readonly WrittenKey[];
   readonly onConflict?: 'fail' | 'skip';
 }
-/** Of `ImportKeysBody`. */
-export const IMPORT_KEYS_BODY = bodySchema(['keys'], {
+const IMPORT_KEYS_BODY = bodySchema(['keys'], {
   keys: {
     description: `must be a list of 1 to ${MAX_KEYS} keys`,
     type: 'array',
@@ -84,8 +83,27 @@ export const importConsumerKeys: Endpoint<ImportKeysBody> = {
   },
 };
 
+/**
+ * The check of a request to import keys, for a dry run of the command: returns the fields for which the gateway rejects it. It knows
+ * neither which plans exist nor which secrets are taken.
+ */
+export function createImportCheck(clock: Clock): (body: unknown) => readonly FieldFault[] {
+  const check = bodyCheck(IMPORT_KEYS_BODY);
+  return (body) => {
+    try {
+      check(body);
+      readKeys((body as ImportKeysBody).keys, clock);
+    } catch (error) {
+      if (error instanceof InvalidBody) return error.faults;
+      // Of a plan that can't exist.
+      if (!(error instanceof ImportRejected)) throw error;
+    }
+    return [];
+  };
+}
+
 /** Throws `InvalidBody` with the faults of all keys, or `ImportRejected` for plan ids that no plan can have. */
-export function readKeys(keys: readonly WrittenKey[], clock: Clock): readonly KeyToImport[] {
+function readKeys(keys: readonly WrittenKey[], clock: Clock): readonly KeyToImport[] {
   const faults: FieldFault[] = [];
   const withoutPlan: number[] = [];
   const read = keys.flatMap((key, index): KeyToImport[] => {

@@ -1,6 +1,6 @@
 import { pagesOf } from '../../../../client/list-pages.ts';
 import { bodyOf, type ManagementClient } from '../../../../client/management-client.ts';
-import { createImportCheck } from '../../../../management/keys/import-check.ts';
+import { createImportCheck } from '../../../../management/keys/import-keys.ts';
 import { systemClock } from '../../../../platform/clock.ts';
 import type { KeyRow } from './batches.ts';
 import { faultsIn, type ImportedBatch, NO_PLAN } from './import-batch.ts';
