@@ -7,7 +7,7 @@ import {
   type MetricValue,
   Registry,
 } from 'prom-client';
-import type { BucketReading, LabelledValue, Reading } from './reading.ts';
+import { type BucketReading, gauge, labelled, type Reading } from './reading.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 
 /** The sources of the metrics. */
@@ -138,21 +138,20 @@ const RESOLUTION_MS = 10;
 function eventLoopDelay(): Reading {
   const intervals = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   intervals.enable();
-  return {
-    name: 'tollgate_event_loop_delay_seconds',
-    help: 'Seconds by which the event loop of a process was late since the last scrape: median, 99th percentile and maximum.',
-    type: 'gauge',
-    ofWorkers: 'max',
-    read: () => {
-      const values: readonly LabelledValue[] = [
-        [{ statistic: 'p50' }, delaySeconds(intervals.percentile(50))],
-        [{ statistic: 'p99' }, delaySeconds(intervals.percentile(99))],
-        [{ statistic: 'max' }, delaySeconds(intervals.max)],
-      ];
+  return gauge(
+    'tollgate_event_loop_delay_seconds',
+    'Seconds by which the event loop of a process was late since the last scrape: median, 99th percentile and maximum.',
+    () => {
+      const values = labelled('statistic', {
+        p50: delaySeconds(intervals.percentile(50)),
+        p99: delaySeconds(intervals.percentile(99)),
+        max: delaySeconds(intervals.max),
+      });
       intervals.reset();
       return values;
     },
-  };
+    'max',
+  );
 }
 
 /** Node measures from one look to the next, in nanoseconds: an event loop that is not late has intervals of `RESOLUTION_MS`. */

@@ -1,4 +1,4 @@
-export type LabelledValue = readonly [labels: Readonly<Record<string, string>>, value: number];
+type LabelledValue = readonly [labels: Readonly<Record<string, string>>, value: number];
 
 /** A number that is kept elsewhere and read when Prometheus scrapes. */
 export interface Reading {
@@ -18,9 +18,22 @@ export interface BucketReading {
   readonly read: () => { readonly counts: readonly number[]; readonly sumSeconds: number };
 }
 
+/** Values by the name that is their label. */
+export function labelled<Name extends string>(
+  label: string,
+  values: Readonly<Record<Name, number>>,
+): readonly LabelledValue[] {
+  return Object.entries<number>(values).map(([name, value]) => [{ [label]: name }, value]);
+}
+
 /** A metric whose value may fall. */
-export function gauge(name: string, help: string, read: Reading['read']): Reading {
-  return { name, help, type: 'gauge', read };
+export function gauge(
+  name: string,
+  help: string,
+  read: Reading['read'],
+  ofWorkers: Reading['ofWorkers'] = 'sum',
+): Reading {
+  return { name, help, type: 'gauge', ofWorkers, read };
 }
 
 /** A metric whose value only grows. */

@@ -1,4 +1,4 @@
-import { counter, gauge, type Reading } from '../../observability/reading.ts';
+import { counter, gauge, labelled, type Reading } from '../../observability/reading.ts';
 import type { Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
 
 /** The metrics of the proxied side; `backendConnections` is `BACKEND_CONNECTIONS`. */
@@ -51,10 +51,7 @@ function rejectionReadings({ overloaded, tooSlow }: ProxiedSide['counters']): re
     counter(
       'tollgate_slow_bodies_total',
       'Requests ended because their body, or that of the response, passed more slowly than the minimum rate.',
-      () => [
-        [{ direction: 'upload' }, tooSlow.upload],
-        [{ direction: 'download' }, tooSlow.download],
-      ],
+      () => labelled('direction', tooSlow),
     ),
   ];
 }

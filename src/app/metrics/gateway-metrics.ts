@@ -4,7 +4,7 @@ import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import type { KeyRevalidator } from '../../keys/cache/key-revalidator.ts';
 import type { CostSettler } from '../../limiter/cost-settler.ts';
 import type { Readiness } from '../../observability/readiness.ts';
-import { counter, gauge, type Reading } from '../../observability/reading.ts';
+import { counter, gauge, labelled, type Reading } from '../../observability/reading.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
 import type { Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
@@ -48,7 +48,7 @@ export function gatewayReadings(parts: MeasuredParts): readonly Reading[] {
     counter(
       'tollgate_reported_costs_total',
       'Costs that the backend was to report in its responses, by result: settled, missing, malformed, or failed: Redis may lack the difference.',
-      () => Object.entries(costSettler.counts).map(([result, value]) => [{ result }, value] as const),
+      () => labelled('result', costSettler.counts),
     ),
     ...changeReadings(parts),
     ...webhookReadings(parts),
@@ -66,26 +66,22 @@ export function gatewayReadings(parts: MeasuredParts): readonly Reading[] {
 function changeReadings({ changes: { waiting } }: MeasuredParts): readonly Reading[] {
   if (waiting === undefined) return [];
   return [
-    {
-      ...gauge(
-        'tollgate_changes_waiting',
-        'Changes of keys and plans that Redis has not got for more than five seconds, of all replicas, as Postgres counts them; 10000 at most.',
-        waiting,
-      ),
-      ofWorkers: 'max',
-    },
+    gauge(
+      'tollgate_changes_waiting',
+      'Changes of keys and plans that Redis has not got for more than five seconds, of all replicas, as Postgres counts them; 10000 at most.',
+      waiting,
+      'max',
+    ),
   ];
 }
 
 /** No values but attempts where another replica delivers. */
 function webhookReadings({ delivering: { deliverer, task }, clock }: MeasuredParts): readonly Reading[] {
-  const ofBacklog = (name: string, help: string, numberOf: (backlog: Backlog) => number): Reading => ({
-    ...gauge(name, help, () => (task.backlog === undefined ? [] : [[{}, numberOf(task.backlog)]])),
-    ofWorkers: 'max',
-  });
+  const ofBacklog = (name: string, help: string, numberOf: (backlog: Backlog) => number): Reading =>
+    gauge(name, help, () => (task.backlog === undefined ? [] : [[{}, numberOf(task.backlog)]]), 'max');
   return [
     counter('tollgate_webhook_attempts_total', 'Requests to webhooks by outcome: succeeded or failed.', () =>
-      Object.entries(deliverer.attempts).map(([outcome, value]) => [{ outcome }, value] as const),
+      labelled('outcome', deliverer.attempts),
     ),
     ofBacklog(
       'tollgate_webhook_deliveries_pending',
@@ -121,18 +117,15 @@ function keyReadings({ keys, revalidator }: MeasuredParts): readonly Reading[] {
     counter(
       'tollgate_key_cache_lookups_total',
       'Requests whose key was looked for in memory: hit, or miss, which asks Postgres.',
-      () => [
-        [{ result: 'hit' }, keys.hits],
-        [{ result: 'miss' }, keys.misses],
-      ],
+      () => labelled('result', { hit: keys.hits, miss: keys.misses }),
     ),
     counter(
       'tollgate_key_cache_checks_total',
       'Keys in memory that were compared with Postgres: current, or outdated and thrown away.',
-      () => [
-        [{ result: 'current' }, revalidator.checked - revalidator.outdated],
-        [{ result: 'outdated' }, revalidator.outdated],
-      ],
+      () => {
+        const { checked, outdated } = revalidator;
+        return labelled('result', { current: checked - outdated, outdated });
+      },
     ),
     gauge('tollgate_key_cache_entries', 'Consumer keys held in the memory of this process.', () => keys.size),
   ];
@@ -180,14 +173,14 @@ function signInReadings({ people }: MeasuredParts): readonly Reading[] {
     counter(
       'tollgate_sign_ins_total',
       'Attempts of people to sign in with the identity provider, by outcome.',
-      () => Object.entries(people.signIn.outcomes).map(([outcome, value]) => [{ outcome }, value] as const),
+      () => labelled('outcome', people.signIn.outcomes),
     ),
   ];
 }
 
 /** No value before this replica has read the head. */
 function auditReading({ records }: MeasuredParts): Reading {
-  const reading = gauge(
+  return gauge(
     'tollgate_audit_log_head',
     'Entries ever written to the audit log, with the hash and the time of the newest, as this process last reported or verified it.',
     () => {
@@ -196,8 +189,8 @@ function auditReading({ records }: MeasuredParts): Reading {
       const { count, hash, atMs } = lastHead;
       return [[{ hash, at: atMs === null ? '' : isoSeconds(atMs) }, count]];
     },
+    'max',
   );
-  return { ...reading, ofWorkers: 'max' };
 }
 
 function stateReadings({ readiness, version }: MeasuredParts): readonly Reading[] {
@@ -205,18 +198,16 @@ function stateReadings({ readiness, version }: MeasuredParts): readonly Reading[
     gauge('tollgate_ready', '1 while the replica is ready for traffic, otherwise 0.', () =>
       Number(readiness.last().ready),
     ),
-    {
-      ...gauge(
-        'tollgate_component_up',
-        '1 for each component (postgres, redis, ...) that passed its last check, otherwise 0.',
-        () =>
-          Object.entries(readiness.last().components)
-            // `replica` says that this replica shuts down; it is not a component.
-            .filter(([component]) => component !== 'replica')
-            .map(([component, state]) => [{ component }, Number(state === 'ok')] as const),
-      ),
-      ofWorkers: 'min',
-    },
+    gauge(
+      'tollgate_component_up',
+      '1 for each component (postgres, redis, ...) that passed its last check, otherwise 0.',
+      () =>
+        Object.entries(readiness.last().components)
+          // `replica` says that this replica shuts down; it is not a component.
+          .filter(([component]) => component !== 'replica')
+          .map(([component, state]) => [{ component }, Number(state === 'ok')] as const),
+      'min',
+    ),
     gauge('tollgate_build_info', '1 for each process, with the versions of the gateway and of Node.', () => [
       [{ version, node: process.version }, 1],
     ]),

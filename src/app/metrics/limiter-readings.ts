@@ -56,14 +56,12 @@ export function sharedLimiterReadings({
       'Units of requests that were allowed without Redis and will not be in Redis, because too many windows waited for it.',
       () => restorer.dropped,
     ),
-    {
-      ...gauge(
-        'tollgate_replicas_live',
-        'Replicas that Redis has heard of within the last ten seconds.',
-        liveReplicas,
-      ),
-      ofWorkers: 'max',
-    },
+    gauge(
+      'tollgate_replicas_live',
+      'Replicas that Redis has heard of within the last ten seconds.',
+      liveReplicas,
+      'max',
+    ),
   ];
 }
 

@@ -4,14 +4,12 @@ import type { Usage } from '../../usage/create-usage.ts';
 /** Metrics of the usage pipeline from this process to Redis and Postgres. */
 export function usageReadings(stats: () => Usage['stats']): readonly Reading[] {
   return [
-    {
-      ...gauge(
-        'tollgate_usage_flush_lag_seconds',
-        'Seconds that the most overdue move of usage from Redis to Postgres is late.',
-        () => stats().flusher.lagMs / 1000,
-      ),
-      ofWorkers: 'max',
-    },
+    gauge(
+      'tollgate_usage_flush_lag_seconds',
+      'Seconds that the most overdue move of usage from Redis to Postgres is late.',
+      () => stats().flusher.lagMs / 1000,
+      'max',
+    ),
     gauge(
       'tollgate_usage_batches_pending',
       'Batches of usage that this process has taken from Redis and not yet written to Postgres.',
