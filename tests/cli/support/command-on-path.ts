@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
-const COMMAND = resolve(import.meta.dirname, '../../../bin/tollgate.js');
+/** The file that starts the command of this checkout. */
+export const COMMAND = resolve(import.meta.dirname, '../../../bin/tollgate.js');
 
 /** How a shell starts `tollgate` from this checkout, wherever that is. */
 export const COMMAND_LINE = `exec ${quoted(process.execPath)} ${quoted(COMMAND)}`;
@@ -12,6 +13,6 @@ export async function putCommandInto(directory: string): Promise<void> {
 }
 
 /** A text as one word of a shell. */
-function quoted(text: string): string {
+export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

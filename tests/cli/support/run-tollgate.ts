@@ -1,10 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { resolve } from 'node:path';
 import { ROOT_TOKEN } from '../../support/gateway.ts';
+import { COMMAND, COMMAND_LINE, quoted } from './command-on-path.ts';
 import { runInProcess } from './run-in-process.ts';
-
-const COMMAND = resolve(import.meta.dirname, '../../../bin/tollgate.js');
 
 /** How a run of the command ended. */
 export interface EndedCommand {
@@ -69,11 +67,9 @@ export async function runOnTerminal(
     columns = 100,
   }: RunOptions & { readonly columns?: number } = {},
 ): Promise<EndedCommand> {
-  const line = [process.execPath, COMMAND, ...words]
-    .map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
-    .join(' ');
+  const line = [COMMAND_LINE, ...words.map(quoted)].join(' ');
   // -e passes the exit code on.
-  const child = spawn('script', ['-qec', `stty cols ${columns} rows 40; exec ${line}`, '/dev/null'], {
+  const child = spawn('script', ['-qec', `stty cols ${columns} rows 40; ${line}`, '/dev/null'], {
     env: {
       PATH: process.env.PATH ?? '',
       HOME: '/nonexistent',
