@@ -1,3 +1,4 @@
+import type { Logger } from './logger.ts';
 import type { Random } from './random.ts';
 
 /** How often a periodic task runs. */
@@ -70,5 +71,16 @@ export class PeriodicTask {
     this.#schedule(
       isDone ? this.#pauseMs : Math.min(pauseMs * 2, Math.max(this.#longestPauseMs, this.#pauseMs)),
     );
+  }
+}
+
+/** Does work in a run of a periodic task: logs a failure with `message`. */
+export async function loggedRun(work: () => Promise<void>, log: Logger, message: string): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    log.warn({ err: error }, message);
+    return false;
   }
 }

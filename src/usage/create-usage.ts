@@ -4,7 +4,7 @@
 
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
-import { PeriodicTask } from '../platform/periodic-task.ts';
+import { loggedRun, PeriodicTask } from '../platform/periodic-task.ts';
 import type { Random } from '../platform/random.ts';
 import type { LiveUsage } from './live-usage.ts';
 import { LiveUsageWriter, LONGEST_RETRY_MS, WRITE_EVERY_MS, type WriterStats } from './live-usage-writer.ts';
@@ -195,25 +195,11 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /** Resolves with whether the history could be pruned. */
-async function prune({
-  history,
-  clock,
-  log,
-  retentionDays,
-  dailyRetentionDays,
-}: UsageOptions): Promise<boolean> {
-  try {
-    await history.prune({
-      nowMs: clock.nowMs(),
-      hoursKeptMs: retentionDays * DAY_MS,
-      daysKeptMs: dailyRetentionDays * DAY_MS,
-    });
-    return true;
-  } catch (error) {
-    log.warn(
-      { err: error },
-      'the months of usage could not all be made, or old usage not be removed; it is tried again',
-    );
-    return false;
-  }
+function prune({ history, clock, log, retentionDays, dailyRetentionDays }: UsageOptions): Promise<boolean> {
+  const kept = { hoursKeptMs: retentionDays * DAY_MS, daysKeptMs: dailyRetentionDays * DAY_MS };
+  return loggedRun(
+    () => history.prune({ nowMs: clock.nowMs(), ...kept }),
+    log,
+    'the months of usage could not all be made, or old usage not be removed; it is tried again',
+  );
 }

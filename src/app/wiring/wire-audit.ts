@@ -1,4 +1,4 @@
-import { PeriodicTask } from '../../platform/periodic-task.ts';
+import { loggedRun, PeriodicTask } from '../../platform/periodic-task.ts';
 import { isoSecondsOrNull } from '../../platform/timestamps.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { Stores } from './wire-stores.ts';
@@ -21,18 +21,15 @@ export function wireAudit(
     const { count, hash, atMs } = head;
     log.info({ count, hash, at: isoSecondsOrNull(atMs) }, 'the head of the audit log');
   };
-  const upkeep = async (): Promise<boolean> => {
-    try {
-      await report();
-      const removed = await records.audit.prune(clock.nowMs(), settings.auditRetentionDays * DAY_MS);
-      if (removed > 0) log.info({ removed }, 'old entries of the audit log were removed');
-      return true;
-    } catch (error) {
-      log.warn({ err: error }, 'the upkeep of the audit log failed; it is tried again');
-      return false;
-    }
+  const upkeep = async (): Promise<void> => {
+    await report();
+    const removed = await records.audit.prune(clock.nowMs(), settings.auditRetentionDays * DAY_MS);
+    if (removed > 0) log.info({ removed }, 'old entries of the audit log were removed');
   };
-  const task = new PeriodicTask(upkeep, { random, pauseMs: HOUR_MS });
+  const task = new PeriodicTask(
+    () => loggedRun(upkeep, log, 'the upkeep of the audit log failed; it is tried again'),
+    { random, pauseMs: HOUR_MS },
+  );
   shutdown.add('upkeep of the audit log', CLOSE_DEADLINE_MS, () => task.stop());
   return { start: () => task.startAtOnce() };
 }

@@ -2,7 +2,7 @@ import { ChangeFollower } from '../../limiter/changes/change-follower.ts';
 import { ChangePublisher } from '../../limiter/changes/change-publisher.ts';
 import { DeferrableVersions } from '../../limiter/changes/deferrable-versions.ts';
 import type { ChangedRecord } from '../../limiter/changes/record-changes.ts';
-import { PeriodicTask } from '../../platform/periodic-task.ts';
+import { loggedRun, PeriodicTask } from '../../platform/periodic-task.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { Counting } from '../stores/counting.ts';
 import type { Stores } from './wire-stores.ts';
@@ -115,12 +115,9 @@ function followReturns({ redis }: NonNullable<Counting['shared']>, returned: () 
   });
 }
 
-async function prune({ platform }: ReplicaContext, { recordChanges }: Parts['records']): Promise<boolean> {
-  try {
+function prune({ platform }: ReplicaContext, { recordChanges }: Parts['records']): Promise<boolean> {
+  const pruneAll = async (): Promise<void> => {
     while ((await recordChanges.prune()) > 0);
-    return true;
-  } catch (error) {
-    platform.log.warn({ err: error }, 'old changes could not be removed; it is tried again');
-    return false;
-  }
+  };
+  return loggedRun(pruneAll, platform.log, 'old changes could not be removed; it is tried again');
 }

@@ -1,7 +1,7 @@
 import { IdempotentRequests } from '../../idempotency/idempotent-requests.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
 import type { HandoverService } from '../../keys/handovers/handover-service.ts';
-import { PeriodicTask } from '../../platform/periodic-task.ts';
+import { loggedRun, PeriodicTask } from '../../platform/periodic-task.ts';
 import type { SecretVault } from '../../secrets/secret-vault.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 
@@ -17,21 +17,14 @@ export function wireIdempotency<Unit>(
 ): IdempotentRequests<Unit> {
   const { clock, log, random } = platform;
   const requests = new IdempotentRequests({ store, vault, clock });
-  const prune = async (): Promise<boolean> => {
-    try {
-      await requests.prune();
-      await handovers.prune();
-      return true;
-    } catch (error) {
-      log.warn({ err: error }, 'expired responses and links could not be removed; it is tried again');
-      return false;
-    }
+  const prune = async (): Promise<void> => {
+    await requests.prune();
+    await handovers.prune();
   };
-  const pruning = new PeriodicTask(prune, {
-    random,
-    pauseMs: PRUNING_PAUSE_MS,
-    longestPauseMs: LONGEST_PRUNING_PAUSE_MS,
-  });
+  const pruning = new PeriodicTask(
+    () => loggedRun(prune, log, 'expired responses and links could not be removed; it is tried again'),
+    { random, pauseMs: PRUNING_PAUSE_MS, longestPauseMs: LONGEST_PRUNING_PAUSE_MS },
+  );
   shutdown.add('pruning of responses', CLOSE_DEADLINE_MS, () => pruning.stop());
   pruning.start();
   return requests;
