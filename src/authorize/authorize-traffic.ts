@@ -22,14 +22,7 @@ import {
   RejectedAs403Exchange,
   rejectedAs403,
 } from './authorize-exchange.ts';
-import {
-  AUTHORIZE_PATH,
-  type AuthorizeCall,
-  authorizeCallOf,
-  DIALECTS,
-  headOf,
-  readOriginal,
-} from './dialects.ts';
+import { AUTHORIZE_PATH, type AuthorizeCall, authorizeCallOf, DIALECTS, readOriginal } from './dialects.ts';
 
 /** What the port for other gateways and services is built from. */
 export interface AuthorizeOptions {
@@ -79,7 +72,7 @@ export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraf
     }
     // From here on it is the original request. Its body is with the gateway.
     req.method = original.method;
-    (call.isRejectedAs403 ? runRejectedAs403 : run)(steps, req, res, headOf(head, original));
+    (call.isRejectedAs403 ? runRejectedAs403 : run)(steps, req, res, { ...head, ...original.target });
   }
 
   function rejectCall(
@@ -105,7 +98,10 @@ export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraf
         // Sessions of browsers are for the port of the management interface.
         delete req.headers.cookie;
         verify(req, res);
-      } else rejectCall(req, res, { head, error: notFound('There is nothing at this path.') });
+      } else {
+        const error = new TollgateError('not_found', 'There is nothing at this path.');
+        rejectCall(req, res, { head, error });
+      }
     },
     endDrain: () => counters.endDrain(),
     formatRejection,
@@ -135,10 +131,6 @@ class UnknownDialect extends TollgateError {
 
 function unknownDialect(): TollgateError {
   return new UnknownDialect('not_found', `There is no such dialect. There are ${DIALECTS.join(', ')}.`);
-}
-
-function notFound(sentence: string): TollgateError {
-  return new TollgateError('not_found', sentence);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type IncomingMessage, METHODS } from 'node:http';
 import { TollgateError } from '../errors.ts';
 import { neverForwarded } from '../http/errors/method-not-allowed.ts';
-import type { ParsedRequest, RequestTarget } from '../http/parsed-request.ts';
+import type { RequestTarget } from '../http/parsed-request.ts';
 import { mayBeHost } from '../server/parsing/parse-request.ts';
 import { readTarget } from '../server/parsing/request-target.ts';
 
@@ -124,9 +124,4 @@ function absoluteForm(value: string): string | undefined {
 
 function invalid(sentence: string): TollgateError {
   return new TollgateError('original_request_invalid', sentence);
-}
-
-/** The head of an original request: the call's own, with the target of the request to decide. */
-export function headOf(head: ParsedRequest, { target }: OriginalRequest): ParsedRequest {
-  return { ...head, ...target };
 }

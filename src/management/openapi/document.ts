@@ -3,8 +3,8 @@ import type { Endpoint } from '../endpoint.ts';
 import { BODY_EXAMPLES } from './body-examples.ts';
 import { ErrorResponses } from './documented-errors.ts';
 import { eventWebhooks } from './event-webhooks.ts';
-import { type HeaderName, headerComponents, headersOf } from './headers.ts';
-import { parameterComponents, parametersOf } from './parameters.ts';
+import { HEADERS, type HeaderName, headersOf } from './headers.ts';
+import { PARAMETERS, parametersOf } from './parameters.ts';
 import { RESPONSE_EXAMPLES } from './response-examples.ts';
 import { capitalized, SchemaComponents } from './schema-components.ts';
 
@@ -38,8 +38,8 @@ export function openApiDocument(endpoints: readonly Endpoint[]): object {
     webhooks: eventWebhooks(schemas),
     components: {
       securitySchemes: SECURITY_SCHEMES,
-      parameters: parameterComponents(),
-      headers: headerComponents(),
+      parameters: PARAMETERS,
+      headers: HEADERS,
       responses: errors.all(),
       schemas: schemas.all(),
     },

@@ -1,5 +1,5 @@
 /** The headers of responses that the document describes, by name. */
-const HEADERS = {
+export const HEADERS = {
   'X-Request-Id': {
     description: 'Names the request in the log: the name that the client sent, or a new one.',
     required: true,
@@ -41,11 +41,6 @@ const HEADERS = {
 } as const;
 
 export type HeaderName = keyof typeof HEADERS;
-
-/** The components of the document. */
-export function headerComponents(): object {
-  return HEADERS;
-}
 
 /** References to some of them. */
 export function headersOf(names: readonly HeaderName[]): object {

@@ -11,7 +11,7 @@ function anyId(name: string) {
 }
 
 /** Parameters of paths and request headers, by the name of their component. */
-const PARAMETERS = {
+export const PARAMETERS = {
   consumerApiKeyId: {
     name: 'consumerApiKeyId',
     in: 'path',
@@ -74,11 +74,6 @@ const PARAMETERS = {
     example: 'asked for by phone',
   },
 } as const;
-
-/** The components of the document. */
-export function parameterComponents(): object {
-  return PARAMETERS;
-}
 
 /** The parameters of an operation. */
 export function parametersOf(endpoint: Endpoint, schemas: SchemaComponents): readonly object[] {
