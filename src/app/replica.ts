@@ -47,8 +47,6 @@ export interface Replica {
   readonly authorizePort: number | null;
   /** For the ops port, which stays open until the replica has stopped, to show its state. */
   readonly ops: OpsSources & { readonly snapshot: (use: SnapshotUse) => Promise<WorkerSnapshot> };
-  /** Resolves when every component is ready. */
-  ready(): Promise<void>;
   /**
    * Reports not ready at once. After `SHUTDOWN_DELAY_MS` it takes no new connections, lets requests in flight end within
    * `SHUTDOWN_DRAIN_MS`, writes usage and closes everything. Resolves with whether all of that succeeded. Never rejects.
@@ -253,9 +251,6 @@ function startedReplica(
     adminPort: listeners.adminPort,
     authorizePort: listeners.authorizePort,
     ops: { readiness: () => readiness.report(), ...scrapes(measured) },
-    ready: async () => {
-      while (!(await readiness.report()).ready) await pause(20);
-    },
     stop: async () => {
       readiness.drain();
       // No load balancer moves a kept connection: clients must learn during the delay that it will close.

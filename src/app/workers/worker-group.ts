@@ -1,5 +1,4 @@
 import cluster, { type Worker } from 'node:cluster';
-import { setTimeout as pause } from 'node:timers/promises';
 import { KeyMetrics } from '../../observability/key-metrics.ts';
 import { WorkerMetrics } from '../../observability/worker-metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -8,8 +7,7 @@ import type { StartFiles } from '../../platform/process/start-files.ts';
 import { claimPort, type Release } from '../../server/port-claim.ts';
 import { maskedSettings, type Settings } from '../../settings/settings.ts';
 import { listenAt } from '../listen.ts';
-import { openOpsPort } from '../ops/ops-port.ts';
-import type { Gateway } from '../single-process.ts';
+import { type Gateway, openGateway } from '../ops/ops-port.ts';
 import { Watchdog } from './watchdog.ts';
 import {
   type FilesMessage,
@@ -45,27 +43,9 @@ export async function startWorkerGroup(
   const { log } = platform;
   const group = new WorkerGroup(settings, platform, files);
   log.info({ settings: maskedSettings(settings) }, 'starting workers');
-  const { port, adminPort, authorizePort } = await group.start();
-  const ops = await openOpsPort(
-    { readiness: () => group.readiness(), metrics: () => group.metrics() },
-    settings,
-  ).catch(async (error: unknown) => {
-    await group.stop();
-    throw error;
-  });
-  const ports = { port, adminPort, opsPort: ops.port, authorizePort };
-  log.info({ ...ports, workers: settings.workers }, 'listening');
-  return {
-    ...ports,
-    ready: async () => {
-      while (!(await group.readiness()).ready) await pause(20);
-    },
-    stop: async () => {
-      const isClean = await group.stop();
-      await ops.close();
-      return isClean;
-    },
-  };
+  const ports = await group.start();
+  const ops = { readiness: () => group.readiness(), metrics: () => group.metrics() };
+  return openGateway({ ...ports, ops, stop: () => group.stop() }, settings, log);
 }
 
 class WorkerGroup {
