@@ -1,4 +1,4 @@
-import { TollgateError } from '../../errors.ts';
+import { StoreUnavailable, TollgateError } from '../../errors.ts';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { KeyRepository } from '../key-repository.ts';
@@ -44,10 +44,16 @@ export class KeyOrigins {
       maxRunning: 1,
       query: async (origins) => {
         const sought = new Set(origins.flatMap(entriesFor));
-        const entries = new Set(await repository.findOriginEntries([...sought]));
-        return origins.map((origin) => entriesFor(origin).some((entry) => entries.has(entry)) || undefined);
+        try {
+          const entries = new Set(await repository.findOriginEntries([...sought]));
+          return origins.map((origin) => entriesFor(origin).some((entry) => entries.has(entry)) || undefined);
+        } catch (error) {
+          if (error instanceof StoreUnavailable || !(error instanceof Error)) throw error;
+          // No origin is at fault, so that asking for each alone would lead to nothing.
+          return origins.map(() => error);
+        }
       },
-      isPacedAfter: (allowed) => allowed.includes(undefined),
+      isPacedAfter: (allowed) => allowed.some((each) => each !== true),
     });
   }
 

@@ -57,12 +57,10 @@ export const listHandovers: Endpoint = {
   response: pageSchema('handovers', HANDOVER_ITEM, 'links'),
   errors: ['key_not_found', 'invalid_cursor'],
   async handle({ id, query, principal }, { keys, handovers }) {
+    await keys.requireKey(id, principal.onlyTags);
     const { items, about } = await readListPage(query, {
       filter: { id },
-      list: async (page) => {
-        await keys.requireKey(id, principal.onlyTags);
-        return handovers.list(id, page);
-      },
+      list: (page) => handovers.list(id, page),
       count: () => handovers.count(id),
       isId: isHandoverId,
       idOf: ({ handover }) => handover.id,

@@ -105,6 +105,15 @@ describe('the origins that some key allows', () => {
     expect(await find('https://a.example.org')).toBe(true);
   });
 
+  it('are asked for once where the store rejects the query', async () => {
+    respond = async () => {
+      throw new Error('the store rejects it');
+    };
+    const all = Array.from({ length: 101 }, (_, n) => find(`https://p${n}.example.com`));
+    for (const { status } of await Promise.allSettled(all)) expect(status).toBe('rejected');
+    expect(queries).toHaveLength(2);
+  });
+
   it('are no longer known once no key allows them', async () => {
     await find(PAGE);
     entries.delete(PAGE);

@@ -18,7 +18,7 @@ interface SecretOnceProps {
   readonly onDone: () => void;
 }
 
-/** Shows a new secret, to be copied or downloaded. The secret is in no cache: closing removes it from the page. */
+/** Shows a new secret, to be copied or downloaded, or a link to one. It is in no cache: closing removes it from the page. */
 export function SecretOnce(props: SecretOnceProps) {
   const { secret, what = 'secret', notice, file, done = 'I have kept it', onDone } = props;
   return (

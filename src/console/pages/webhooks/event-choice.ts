@@ -52,7 +52,7 @@ export function toggled(patterns: readonly string[], pattern: string, isChosen: 
   return [...others.filter((each) => !covers(pattern, each)), pattern];
 }
 
-/** Whether all types that `narrow` selects are selected by `wide` as well, which is the beginning of types with `*` at its end. */
+/** Whether `wide`, the beginning of types with `*` at its end, selects all that `narrow` does. A single type covers nothing. */
 export function covers(wide: string, narrow: string): boolean {
   return wide.endsWith('*') && narrow.startsWith(wide.slice(0, -1));
 }

@@ -86,7 +86,7 @@ export function withScriptedGateway(): ScriptedGateway {
   return gateway;
 }
 
-/** Draws a part of a page for a token of these scopes. By default nothing responds to its requests. */
+/** Draws a part of a page for a token of these scopes. By default no server is at its address. */
 export function renderSignedIn(
   scopes: readonly Scope[],
   part: ReactNode,

@@ -24,7 +24,7 @@ export function withStubbedFetch() {
   return stub;
 }
 
-/** Responds to the requests that the console sends to the origin of its page, where no server is in these tests. */
+/** Responds to all requests that the console sends, in place of a server. */
 export function respondTo(first: Respond) {
   const { fetch: original } = globalThis;
   const sent: SentRequest[] = [];
