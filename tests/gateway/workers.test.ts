@@ -9,19 +9,27 @@ import { readyz } from '../reliability/support/probe.ts';
 import { Admin } from '../support/admin.ts';
 import { burst, statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
-import { type GatewayProcess, isAlive, ROOT_TOKEN, runGateway, startGateway } from '../support/gateway.ts';
+import {
+  type GatewayProcess,
+  isAlive,
+  ROOT_TOKEN,
+  type RunningGateway,
+  runGateway,
+  startGateway,
+} from '../support/gateway.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
-let fleet: Fleet;
+/** Its replica only manages; what is tested is started beside it. */
+let fleet: Fleet<RunningGateway>;
 let gateway: GatewayProcess;
 /** Requests for `/held` wait here. */
 const held = new Set<ServerResponse>();
 
 beforeAll(async () => {
-  fleet = await startFleet(1, {}, (req, res) => {
+  fleet = await startInProcessFleet(1, {}, (req, res) => {
     if (req.url === '/held') held.add(res);
     else res.end('ok');
   });
@@ -94,24 +102,24 @@ async function untilLogged(message: string, change: () => void): Promise<void> {
 const ALLOWED = /^tollgate_requests_total\{[^}]*outcome="forwarded"[^}]*\} (\d+)$/m;
 const OBSERVED = /^tollgate_request_duration_seconds_count\{outcome="forwarded"\} (\d+)$/m;
 const CPU_SECONDS = /^process_cpu_seconds_total ([\d.]+)$/m;
+const LONGEST_DELAY = /^tollgate_event_loop_delay_seconds\{statistic="max"\} ([\d.]+)$/m;
 
-/** Writes a line for each worker that says that it listens: whether a signal would end it. */
+/** Each worker waits before it runs the gateway, and writes a line when it says that it listens: whether a signal would end it. */
 const NOTE_SIGNALS = `
   import cluster from 'node:cluster';
   const { send } = process;
-  if (cluster.isWorker) process.send = (message, ...rest) => {
-    if (message?.type === 'listening')
-      process.stdout.write(process.listenerCount('SIGTERM') > 0 ? 'handles signals\\n' : 'would be ended\\n');
-    return send.call(process, message, ...rest);
-  };`;
+  if (cluster.isWorker) {
+    await new Promise((done) => setTimeout(done, 50));
+    process.send = (message, ...rest) => {
+      if (message?.type === 'listening')
+        process.stdout.write(process.listenerCount('SIGTERM') > 0 ? 'handles signals\\n' : 'would be ended\\n');
+      return send.call(process, message, ...rest);
+    };
+  }`;
 
 describe('two workers', () => {
   beforeAll(() => startWorkers({ NODE_OPTIONS: preload(NOTE_SIGNALS), METRICS_PER_KEY: 'top:1' }));
-  afterAll(async () => {
-    const pids = [gateway.pid, ...gateway.workerPids()];
-    expect(await gateway.stop()).toBe(0);
-    expect(pids.filter(isAlive)).toEqual([]);
-  });
+  afterAll(() => gateway?.stop());
 
   it('handle signals before they say that they listen', async () => {
     await until(() => (gateway.output().match(/^handles signals$/gm) ?? []).length === 2);
@@ -160,6 +168,24 @@ describe('two workers', () => {
       expect(output).not.toContain('a worker starts');
     },
   );
+
+  it('show the longest delay of an event loop since the last scrape that showed it', async () => {
+    const [stalled = Number.NaN] = gateway.workerPids();
+    // Again if the worker's report for the scrape came too late to be shown.
+    await until(async () => {
+      process.kill(stalled, 'SIGSTOP');
+      try {
+        // Waits for a second, and shows the other worker.
+        await metric(LONGEST_DELAY);
+      } finally {
+        process.kill(stalled, 'SIGCONT');
+      }
+      // Each probe has a report of every worker.
+      await until(async () => (await readyz(gateway.opsUrl)).components.workers === 'ok');
+      return (await metric(LONGEST_DELAY)) > 0.9;
+    });
+    await until(async () => (await metric(LONGEST_DELAY)) < 0.9);
+  });
 
   it('are two again after one died', async () => {
     const [first = Number.NaN, second] = gateway.workerPids();
@@ -217,14 +243,56 @@ describe('two workers', () => {
     await untilShown(/^tollgate_ready (\d+)$/m, 2);
     expect(await metric(ALLOWED)).toBe(before + 100);
   });
+
+  // The last one of them.
+  it('finish what both began at SIGTERM, end with code 0, and leave no process behind', async () => {
+    const pids = gateway.workerPids();
+    const requests = await holdRequests();
+    const exited = gateway.stop();
+    await until(async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 503);
+    expect(gateway.workerPids()).toEqual(pids);
+    expect(await requests.finish()).toEqual([200]);
+    expect(await exited).toBe(0);
+    expect(pids.filter(isAlive)).toEqual([]);
+    expect(await requests.areCounted()).toBe(true);
+  });
 });
 
 describe('a worker that takes the place of another one', () => {
+  const newToken = ROOT_TOKEN.toUpperCase();
+  const planOf = (limit: number) => ({ rateLimitId: 'configured', limit, period: 'hour' });
   let directory: string;
+
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'tollgate-files-'));
+    const [tokenFile, configFile, logoFile] = [
+      join(directory, 'token'),
+      join(directory, 'gateway.json'),
+      join(directory, 'logo.svg'),
+    ];
+    await writeFile(tokenFile, ROOT_TOKEN);
+    await writeFile(configFile, JSON.stringify({ plans: [planOf(1)] }));
+    await writeFile(logoFile, '<svg xmlns="http://www.w3.org/2000/svg"/>');
+    const owner = 'workers';
+    await startWorkers({
+      ...{ ROOT_TOKEN: '', ROOT_TOKEN_FILE: tokenFile, CONFIG_FILE: configFile, CONFIG_OWNER: owner },
+      ...{ PORTAL: 'on', PORTAL_LOGO_FILE: logoFile },
+    });
+    await untilShown(/^tollgate_ready (\d+)$/m, 2);
+    await writeFile(tokenFile, newToken);
+    await writeFile(configFile, 'no configuration');
+    await writeFile(logoFile, 'no logo');
+    const newer = { config: { plans: [planOf(2)] }, owner };
+    const applied = await new Admin(gateway.url).call('POST', '/tollgate/config/apply', newer);
+    expect(applied).toMatchObject({ status: 200 });
+    const [first = Number.NaN] = gateway.workerPids();
+    await untilLogged('a worker took the place of one that died', () => process.kill(first, 'SIGKILL'));
+    await untilShown(/^tollgate_ready (\d+)$/m, 2);
   });
-  afterAll(() => rm(directory, { recursive: true }));
+  afterAll(async () => {
+    expect(await gateway?.stop()).toBe(0);
+    await rm(directory, { recursive: true });
+  });
 
   /** The different statuses of a management request, on a connection each: so many that the system gives each worker some. */
   async function statusesWith(token: string): Promise<readonly unknown[]> {
@@ -238,95 +306,14 @@ describe('a worker that takes the place of another one', () => {
   }
 
   it('has the contents of files with which the gateway was started', async () => {
-    const [tokenFile, configFile, logoFile] = [
-      join(directory, 'token'),
-      join(directory, 'gateway.yaml'),
-      join(directory, 'logo.svg'),
-    ];
-    await writeFile(tokenFile, ROOT_TOKEN);
-    await writeFile(configFile, 'plans: []');
-    await writeFile(logoFile, '<svg xmlns="http://www.w3.org/2000/svg"/>');
-    await startWorkers({
-      ...{ ROOT_TOKEN: '', ROOT_TOKEN_FILE: tokenFile, CONFIG_FILE: configFile },
-      ...{ PORTAL: 'on', PORTAL_LOGO_FILE: logoFile },
-    });
-    try {
-      const newToken = ROOT_TOKEN.toUpperCase();
-      await writeFile(tokenFile, newToken);
-      await writeFile(configFile, 'no configuration');
-      await writeFile(logoFile, 'no logo');
-      const [first = Number.NaN] = gateway.workerPids();
-      await untilLogged('a worker took the place of one that died', () => process.kill(first, 'SIGKILL'));
-      await untilShown(/^tollgate_ready (\d+)$/m, 2);
-      expect(await statusesWith(ROOT_TOKEN)).toEqual([200]);
-      expect(await statusesWith(newToken)).toEqual([401]);
-    } finally {
-      expect(await gateway.stop()).toBe(0);
-    }
+    expect(await statusesWith(ROOT_TOKEN)).toEqual([200]);
+    expect(await statusesWith(newToken)).toEqual([401]);
   });
-});
 
-describe('a worker that takes the place of another one, with CONFIG_FILE', () => {
-  let directory: string;
-  beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'tollgate-configuration-'));
-  });
-  afterAll(() => rm(directory, { recursive: true }));
-
-  it('leaves a newer configuration of the same owner in force', async () => {
-    const owner = 'workers';
-    const planOf = (limit: number) => ({ rateLimitId: 'configured', limit, period: 'hour' });
-    const configFile = join(directory, 'gateway.json');
-    await writeFile(configFile, JSON.stringify({ plans: [planOf(1)] }));
-    await startWorkers({ CONFIG_FILE: configFile, CONFIG_OWNER: owner });
-    try {
-      await untilShown(/^tollgate_ready (\d+)$/m, 2);
-      const admin = new Admin(gateway.url);
-      const newer = { config: { plans: [planOf(2)] }, owner };
-      expect(await admin.call('POST', '/tollgate/config/apply', newer)).toMatchObject({ status: 200 });
-      const [first = Number.NaN] = gateway.workerPids();
-      await untilLogged('a worker took the place of one that died', () => process.kill(first, 'SIGKILL'));
-      await untilShown(/^tollgate_ready (\d+)$/m, 2);
-      const { body } = await admin.call('GET', '/rate-limit/configured');
-      expect(body).toMatchObject({ limit: 2 });
-      expect(gateway.output().match(/CONFIG_FILE was applied/g)).toHaveLength(1);
-    } finally {
-      expect(await gateway.stop()).toBe(0);
-    }
-  });
-});
-
-describe('the delay of the event loop of two workers', () => {
-  const LONGEST = /^tollgate_event_loop_delay_seconds\{statistic="max"\} ([\d.]+)$/m;
-
-  beforeAll(() => startWorkers());
-  afterAll(() => gateway?.stop());
-
-  it('is that since the last scrape that showed it, whatever else a worker reports', async () => {
-    const [stalled = Number.NaN] = gateway.workerPids();
-    // Again if the worker's report for the scrape came too late to be shown.
-    await until(async () => {
-      process.kill(stalled, 'SIGSTOP');
-      try {
-        // Waits for a second, and shows the other worker.
-        await metric(LONGEST);
-      } finally {
-        process.kill(stalled, 'SIGCONT');
-      }
-      // Each probe has a report of every worker.
-      await until(async () => (await readyz(gateway.opsUrl)).components.workers === 'ok');
-      return (await metric(LONGEST)) > 0.9;
-    });
-    await until(async () => (await metric(LONGEST)) < 0.9);
-  });
-});
-
-describe('two workers that wait before they run the gateway', () => {
-  it('start', async () => {
-    const waits =
-      "import cluster from 'node:cluster'; if (cluster.isWorker) await new Promise((done) => setTimeout(done, 50));";
-    await startWorkers({ NODE_OPTIONS: preload(waits) });
-    expect(await gateway.stop()).toBe(0);
+  it('leaves a newer configuration of the owner of CONFIG_FILE in force', async () => {
+    const { body } = await new Admin(gateway.url).call('GET', '/rate-limit/configured');
+    expect(body).toMatchObject({ limit: 2 });
+    expect(gateway.output().match(/CONFIG_FILE was applied/g)).toHaveLength(1);
   });
 });
 
@@ -469,18 +456,6 @@ describe('two workers, at their end,', () => {
   beforeEach(() => startWorkers());
   afterEach(async () => {
     await gateway?.stop();
-  });
-
-  it('finish what both began at SIGTERM, end with code 0, and leave no process behind', async () => {
-    const pids = gateway.workerPids();
-    const requests = await holdRequests();
-    const exited = gateway.stop();
-    await until(async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 503);
-    expect(gateway.workerPids()).toEqual(pids);
-    expect(await requests.finish()).toEqual([200]);
-    expect(await exited).toBe(0);
-    expect(pids.filter(isAlive)).toEqual([]);
-    expect(await requests.areCounted()).toBe(true);
   });
 
   it('finish what they began also when SIGTERM goes to every process of the gateway', async () => {
