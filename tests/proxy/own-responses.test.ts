@@ -28,15 +28,15 @@ interface Client {
 }
 
 describe.each([
-  ['', [1, 2], {}],
-  [' from a backend with TLS', [3], { isTls: true }],
-] as const)('many clients at once, which read fast, slowly, late or leave,', (from, seeds, backend) => {
+  ['', 1, {}],
+  [' from a backend with TLS', 3, { isTls: true }],
+] as const)('many clients at once, which read fast, slowly, late or leave,', (from, seed, backend) => {
   const stage = withGateway(
     { backendTimeoutMs: LONGER_THAN_THE_TEST_MS, rateWindowMs: LONGER_THAN_THE_TEST_MS },
     backend,
   );
 
-  it.each(seeds)(`get nothing of the response to another request${from} (seed %i)`, async (seed) => {
+  it(`get nothing of the response to another request${from} (seed ${seed})`, async () => {
     const random = new SeededRandom(seed);
     const clients = Array.from({ length: CLIENTS }, (_, index) => clientOf(random, index));
     const responses = clients.flatMap((client) => client.responses);

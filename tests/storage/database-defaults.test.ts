@@ -6,15 +6,14 @@ import { createTestDatabase } from '../support/stores.ts';
 
 describe('the record store in a database with defaults of its own', () => {
   it.each([
-    ["datestyle TO 'German'"],
-    ["datestyle TO 'SQL, DMY'"],
-    ["timezone TO 'Pacific/Auckland'"],
-    ["intervalstyle TO 'sql_standard'"],
-  ])('reads what it wrote: %s', async (setting) => {
+    [["datestyle TO 'German'", "timezone TO 'Pacific/Auckland'"]],
+    [["datestyle TO 'SQL, DMY'", "intervalstyle TO 'sql_standard'"]],
+  ])('reads what it wrote: %j', async (settings) => {
     const database = await createTestDatabase();
     const before = openTestRecords(database.url);
     const name = new URL(database.url).pathname.slice(1);
-    await sql`ALTER DATABASE ${sql.id(name)} SET ${sql.raw(setting)}`.execute(before.db);
+    for (const setting of settings)
+      await sql`ALTER DATABASE ${sql.id(name)} SET ${sql.raw(setting)}`.execute(before.db);
     await before.close();
 
     const records = openTestRecords(database.url);

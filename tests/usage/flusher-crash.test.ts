@@ -8,11 +8,10 @@ import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
 /** Crashes in a row, each with what the one before left. */
 const ROUNDS = 2;
-/** The tables in the order in which a move writes them: a flusher that waits for one has written those before it. */
+/** The first table that a move writes, and the last one. */
+const FIRST_AND_LAST = ['usage_shards', 'usage_customer_days'];
+/** Where the counts of a batch are. */
 const TABLES = [
-  'usage_shards',
-  'usage_writers',
-  'usage_totals',
   'usage_by_endpoint',
   'usage_by_customer',
   'usage_hours',
@@ -58,7 +57,7 @@ describe('a flusher that is killed', () => {
   async function expectAllMoved(): Promise<void> {
     await world.flushAll();
     expect(await world.requestsInPostgres()).toBe(written * keyIds.length);
-    for (const table of TABLES.slice(3)) {
+    for (const table of TABLES) {
       const { rows } = await sql<{ requests: number }>`
         SELECT sum(requests)::bigint AS requests FROM ${sql.table(table)}`.execute(world.records.db);
       expect([table, rows[0]?.requests]).toEqual([table, written * keyIds.length]);
@@ -66,7 +65,7 @@ describe('a flusher that is killed', () => {
     expect(await world.live.read(keyIds)).toEqual([]);
   }
 
-  it.each(TABLES)('before it writes "%s" leaves sums that are exact and stay so', async (table) => {
+  it.each(FIRST_AND_LAST)('before it writes "%s" leaves sums that are exact and stay so', async (table) => {
     await writeEach(`/${table}`);
     await world.records.db.transaction().execute(async (transaction) => {
       await sql`LOCK TABLE ${sql.table(table)} IN EXCLUSIVE MODE`.execute(transaction);

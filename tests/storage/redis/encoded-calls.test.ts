@@ -30,7 +30,7 @@ class ScriptedRedis {
   readonly #server: Server;
 
   constructor() {
-    this.#server = createServer((socket) => {
+    this.#server = createServer({ noDelay: true }, (socket) => {
       this.connections += 1;
       this.#sockets.add(socket);
       let unread = '';
