@@ -4,7 +4,7 @@ import { expect } from '@jest/globals';
 import type { Browser, BrowserContext, Locator, Page, Request } from 'playwright-core';
 import { buildConsoleWhereOutdated } from '../support/console-build.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN } from '../support/gateway.ts';
+import { type GatewayProcess, ROOT_TOKEN } from '../support/gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
 import { testRedisUrl } from '../support/stores.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
@@ -16,7 +16,7 @@ const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 /** A gateway with Redis and Postgres, and a browser that shows its console. */
 export interface ConsoleStage {
-  readonly fleet: Fleet;
+  readonly fleet: Fleet<GatewayProcess>;
   /** Of the gateway. */
   readonly url: string;
   readonly rootToken: string;
@@ -64,8 +64,8 @@ interface ConsoleTab {
   untilSeen(locator: Locator, isSeen?: boolean): Promise<void>;
   /** Waits until the page has all that it asked for. */
   untilLoaded(): Promise<void>;
-  /** Rules of WCAG 2.2 A and AA that the page breaks now, each with the elements that do; of colours only, where nothing else has changed. */
-  accessibilityFaults(rules?: 'all' | 'colours'): Promise<readonly string[]>;
+  /** Rules of WCAG 2.2 A and AA that the page breaks now, each with the elements that do; only those that look at colours and sizes, where nothing else has changed. */
+  accessibilityFaults(rules?: 'all' | 'looks'): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
@@ -236,7 +236,7 @@ async function checkStorage(context: BrowserContext, { faults, secrets }: Watch)
 }
 
 /** Evaluated by the debugger, which the page's security policy does not stop; once in each document. */
-async function brokenRules(page: Page, rules: 'all' | 'colours'): Promise<readonly string[]> {
+async function brokenRules(page: Page, rules: 'all' | 'looks'): Promise<readonly string[]> {
   if (await page.evaluate<boolean>('globalThis.axe === undefined'))
     await page.evaluate(await readFile(AXE, 'utf8'));
   // A page that goes on loading is looked at as it is.
@@ -256,10 +256,10 @@ function isAtRest(page: Page): Promise<boolean> {
     !document.getAnimations().some((one) => 'transitionProperty' in one && one.playState === 'running')`);
 }
 
-/** Tags, and the two rules of these tags that look at colours. */
+/** Tags, and the rules of these tags that look at colours and sizes. */
 const AXE_RULES = {
   all: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
-  colours: ['color-contrast', 'link-in-text-block'],
+  looks: ['color-contrast', 'link-in-text-block', 'target-size'],
 } as const;
 
 /** What is used of axe-core in the page. */

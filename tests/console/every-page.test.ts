@@ -190,7 +190,7 @@ describe('every page of the console', () => {
     const look = async (name: string) => {
       for (const theme of themes) {
         await page.emulateMedia({ colorScheme: theme });
-        const broken = await tab.accessibilityFaults(theme === themes[0] ? 'all' : 'colours');
+        const broken = await tab.accessibilityFaults(theme === themes[0] ? 'all' : 'looks');
         const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
         const sideways = width === PHONE ? await page.evaluate<string[]>(SIDEWAYS) : [];
         const words = await page.evaluate<string[]>(BROKEN_WORDS);

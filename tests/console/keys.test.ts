@@ -505,39 +505,34 @@ describe('text from outside', () => {
   });
 });
 
-describe.each(['light', 'dark'] as const)('the pages of the console in the %s theme', (theme) => {
-  it('break no rule of WCAG 2.2 AA, also in a narrow window', async () => {
-    const { secret } = await makeKey({
-      name: `Accessible ${theme}`,
-      tags: ['eu'],
-      expiresAt: '2098-01-01T00:00:00Z',
-    });
-    await stage.use(secret, 2);
-    const tab = await stage.open('/keys', { theme, width: theme === 'dark' ? 360 : 1280 });
+describe('the dialogs of a key', () => {
+  it('break no rule of WCAG 2.2 AA, also in the dark theme and a narrow window', async () => {
+    const { id } = await makeKey({ name: 'Accessible', tags: ['eu'], expiresAt: '2098-01-01T00:00:00Z' });
+    const tab = await stage.open('/keys?create=true');
     const { page } = tab;
     const faults: string[] = [];
     const check = async (what: string) => {
+      await dialogOf(page).waitFor();
       await tab.untilLoaded();
-      faults.push(...(await tab.accessibilityFaults()).map((fault) => `${what}: ${fault}`));
+      const broken = [...(await tab.accessibilityFaults())];
+      await page.setViewportSize({ width: 360, height: 900 });
+      await page.emulateMedia({ colorScheme: 'dark' });
+      broken.push(...(await tab.accessibilityFaults('looks')));
+      faults.push(...broken.map((fault) => `${what}: ${fault}`));
+      await page.emulateMedia({ colorScheme: 'light' });
+      await page.setViewportSize({ width: 1280, height: 900 });
     };
-    await page.getByRole('link', { name: `Accessible ${theme}` }).waitFor();
-    await check('keys');
-    await buttonOf(page, 'Create key').first().click();
-    await dialogOf(page).waitFor();
     await check('create');
-    await page.keyboard.press('Escape');
-    await page.getByRole('link', { name: `Accessible ${theme}` }).click();
-    await page.getByText('2 requests in the last 24 hours').waitFor();
-    await check('key');
+    await page.goto(`${stage.url}/tollgate/console/keys/${id}`);
     for (const action of ['Edit', 'Rotate', 'Grant main more room', 'Reset main', 'Override main']) {
       await buttonOf(page, action).click();
-      await dialogOf(page).waitFor();
       await check(action);
       await page.keyboard.press('Escape');
       await dialogOf(page).waitFor({ state: 'detached' });
       // The focus is back at the button that opened the dialog.
       await buttonOf(page, action).and(page.locator(':focus')).waitFor();
     }
+    await page.setViewportSize({ width: 360, height: 900 });
     expect(
       await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
     ).toBe(0);
