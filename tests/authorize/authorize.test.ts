@@ -2,14 +2,13 @@ import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { until } from '../support/until.ts';
 import { ask, original } from './support/ask.ts';
 
 const TOKEN = 'token-of-the-gateway-in-front';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let url: string;
 beforeAll(async () => {
   fleet = await startInProcessFleet(1, {
@@ -407,7 +406,7 @@ describe('the port for other gateways', () => {
 });
 
 describe('a gateway that only decides', () => {
-  let alone: Fleet<RunningGateway>;
+  let alone: Fleet;
   beforeAll(async () => {
     alone = await startInProcessFleet(1, { AUTHORIZE_PORT: '0', AUTHORIZE_TOKEN: TOKEN, BACKEND_URL: '' });
   });

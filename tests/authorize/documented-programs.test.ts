@@ -8,7 +8,6 @@ import { CLIENT_TIMEOUTS } from '../../src/server/connections/client-timeouts.ts
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedBlocks } from '../support/documented-commands.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { pythonEnvironment } from '../support/python-environment.ts';
 
 const run = promisify(execFile);
@@ -55,7 +54,7 @@ const LANGUAGES: readonly Language[] = [
   },
 ];
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let directory: string;
 let token: string;
 beforeAll(async () => {

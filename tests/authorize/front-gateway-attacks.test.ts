@@ -17,7 +17,7 @@ import { DECISION_FIELDS } from './support/decision-fields.ts';
 import { GATEWAY_KINDS, startFrontGateway } from './support/documented-gateways.ts';
 import { SwitchingBackend } from './support/switching-backend.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let backend: SwitchingBackend;
 beforeAll(async () => {
   fleet = await startInProcessFleet(1, {

@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import type { RunningProgram } from '../support/running-program.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
@@ -14,7 +13,7 @@ const ORIGIN = 'https://app.example.com';
 const UPLOAD_BYTES = 100 * 1024 * 1024;
 const CHUNK = Buffer.alloc(1024 * 1024);
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let backend: SwitchingBackend;
 beforeAll(async () => {
   fleet = await startInProcessFleet(1, {

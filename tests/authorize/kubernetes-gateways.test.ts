@@ -4,7 +4,6 @@ import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseManifests } from '../operations/kustomize.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { ask } from './support/ask.ts';
 import { DECISION_FIELDS } from './support/decision-fields.ts';
 
@@ -120,7 +119,7 @@ const OF_THE_CALL: ReadonlySet<string> = new Set([
   ...['tollgate-authorize-token', 'cookie'],
 ]);
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let url: string;
 beforeAll(async () => {
   fleet = await startInProcessFleet(1, {

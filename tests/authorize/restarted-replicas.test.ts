@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { metric } from '../reliability/support/probe.ts';
 import { type SteadyLoad, startLoad } from '../reliability/support/steady-load.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway.ts';
 import type { RunningProgram } from '../support/running-program.ts';
@@ -32,7 +32,7 @@ let balancer: RunningProgram;
 const fronts = new Map<GatewayKind, RunningProgram>();
 const loads: SteadyLoad[] = [];
 beforeAll(async () => {
-  fleet = await startFleet(1);
+  fleet = await startInProcessFleet(1);
   backend = createServer((req, res) => {
     req.resume();
     res.end('from the backend');

@@ -6,7 +6,7 @@ import { startInProcess } from '../support/in-process-gateway.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let redis: TcpRelay;
 let postgres: TcpRelay;
 /** Over the relays. */

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Admin, type Managed } from '../support/admin.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { until } from '../support/until.ts';
 import { ask } from './support/ask.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let url: string;
 /** The secret of a token with the preset for services. */
 let verifier: string;

@@ -8,13 +8,13 @@ import { parse, stringify } from 'yaml';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
 import { putCommandInto } from './support/command-on-path.ts';
 
 const run = promisify(execFile);
 const GUIDE = 'configuration-as-code.md';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let directory: string;
 beforeAll(async () => {
   await requireProgram('jq', 'jq');

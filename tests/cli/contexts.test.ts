@@ -18,11 +18,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
 import { runInProcess } from './support/run-in-process.ts';
 import { type EndedCommand, runOnTerminal, runTollgate, WITH_FULL_DISK } from './support/run-tollgate.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let url: string;
 let directory: string;
 let file: string;

@@ -6,14 +6,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { GuideReader } from './support/play-guide.ts';
 import { Administrator } from './support/run-tollgate.ts';
 
 const EXAMPLES = resolve('docs/examples');
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let tollgate: Administrator;
 let directory: string;
 let reader: GuideReader;

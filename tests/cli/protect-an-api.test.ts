@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { requireProgram } from '../support/debian-package.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
 import { GuideReader } from './support/play-guide.ts';
 
 const PAGE = 'protect-an-api.md';
 const COMMAND = { 'npx tollgate': 'tollgate' };
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let directory: string;
 
 beforeAll(async () => {

@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { findChromium, launchChromium } from '../support/launch-chromium.ts';
 
 /** What a page's script got: `error` is all that a browser tells it of a response that it may not read. */
@@ -23,7 +22,7 @@ if (program === undefined) {
   });
 } else {
   describe('a key with allowed origins in Chromium', () => {
-    let fleet: Fleet<RunningGateway>;
+    let fleet: Fleet;
     let pages: Server;
     let browser: Browser;
     beforeAll(async () => {

@@ -7,13 +7,13 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { SCOPES } from '../../src/permissions/scopes.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
 import { findPythonEnvironment } from '../support/python-environment.ts';
-import { withGatewayProcess } from './support/stage.ts';
+import { withClientStage } from './support/stage.ts';
 
 /** From PyPI. It stays until it is changed here. */
 const GENERATOR = 'openapi-python-client==0.29.1';
 
 const run = promisify(execFile);
-const stage = withGatewayProcess();
+const stage = withClientStage();
 let directory: string;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-generated-'));

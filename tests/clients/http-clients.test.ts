@@ -7,9 +7,9 @@ import { describe, expect, it } from '@jest/globals';
 import axios from 'axios';
 import got from 'got';
 import { fetch, Pool } from 'undici';
-import { withGatewayProcess } from './support/stage.ts';
+import { withClientStage } from './support/stage.ts';
 
-const stage = withGatewayProcess();
+const stage = withClientStage();
 
 /** What is asked of every client, in its own words. */
 interface HttpClient {

@@ -4,9 +4,9 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
 import { until } from '../support/until.ts';
-import { withGatewayProcess } from './support/stage.ts';
+import { withClientStage } from './support/stage.ts';
 
-const stage = withGatewayProcess();
+const stage = withClientStage();
 const QUESTION = { model: 'small', messages: [{ role: 'user' as const, content: 'Say hello' }] };
 
 function client(apiKey = stage.key.secret, maxRetries = 0): OpenAI {

@@ -5,9 +5,9 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { Admin } from '../support/admin.ts';
 import { startGateway } from '../support/gateway.ts';
 import { until, untilAtRest } from '../support/until.ts';
-import { withGatewayProcess } from './support/stage.ts';
+import { withClientStage } from './support/stage.ts';
 
-const stage = withGatewayProcess();
+const stage = withClientStage();
 const opened: WebSocket[] = [];
 let server: WebSocketServer;
 

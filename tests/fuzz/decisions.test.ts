@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { fuzzDecisions } from './decisions/fuzz-decisions.ts';
 import { DECISION_SETTINGS } from './decisions/play-decisions.ts';
 
@@ -8,7 +7,7 @@ const SEQUENCES = 15;
 /** Longer than the sequences take on a machine that has much else to do. Milliseconds. */
 const MOST_MS = 280_000;
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 beforeAll(async () => {
   fleet = await startInProcessFleet(1, DECISION_SETTINGS);
 });

@@ -5,7 +5,7 @@ import { versionKeyName } from '../../src/storage/redis/redis-key-names.ts';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
-import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, ROOT_TOKEN, type RunningGateway, startGateway } from '../support/gateway.ts';
 import { onRedis } from '../support/on-redis.ts';
 import { until } from '../support/until.ts';
 
@@ -53,7 +53,7 @@ const OF_EACH_LINE = ['level', 'time', 'service', 'pid', 'msg'];
 type Line = Readonly<Record<string, unknown>>;
 
 /** The lines about requests that a process has written. */
-function linesOf(gateway: GatewayProcess | undefined): readonly Line[] {
+function linesOf(gateway: RunningGateway | undefined): readonly Line[] {
   return (gateway?.output() ?? '')
     .split('\n')
     .filter((line) => line.startsWith('{') && line.endsWith('}'))
@@ -62,7 +62,7 @@ function linesOf(gateway: GatewayProcess | undefined): readonly Line[] {
 }
 
 /** The line of the request with this id. */
-async function lineOf(gateway: GatewayProcess | undefined, requestId: string): Promise<Line> {
+async function lineOf(gateway: RunningGateway | undefined, requestId: string): Promise<Line> {
   const find = () => linesOf(gateway).find((line) => line.requestId === requestId);
   await until(() => find() !== undefined);
   return find() ?? {};

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 beforeAll(async () => {
   fleet = await startInProcessFleet(2);
 });

@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { until } from '../support/until.ts';
 
 let fleet: Fleet;
 beforeAll(async () => {
-  fleet = await startFleet(1);
+  fleet = await startInProcessFleet(1);
 });
 afterAll(() => fleet?.stop());
 

@@ -15,12 +15,11 @@ import {
   type RunningGateway,
   runGateway,
   spawnNode,
-  startGateway,
 } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { until } from '../support/until.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let directory: string;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-config-file-'));
@@ -214,7 +213,7 @@ webhooks:
     const { BACKEND_URL = '' } = fleet.environment;
     const DATA_DIR = join(directory, 'data');
     await copyRecordsInto(DATA_DIR);
-    const replica = await startGateway({ ...settings, BACKEND_URL, ROOT_TOKEN, ENCRYPTION_KEY, DATA_DIR });
+    const replica = await startInProcess({ ...settings, BACKEND_URL, ROOT_TOKEN, ENCRYPTION_KEY, DATA_DIR });
     started.push(replica);
     expect(await get('/tollgate/config', replica)).toMatchObject({
       plans: [{ rateLimitId: 'default' }, { rateLimitId: 'e-gold' }],

@@ -3,15 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { Pool } from 'pg';
 import { statusOf } from '../support/burst.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { ROOT_TOKEN, type RunningGateway, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 let fleet: Fleet;
 let db: Kysely<unknown>;
 beforeAll(async () => {
-  fleet = await startFleet(2);
+  fleet = await startInProcessFleet(2);
   db = new Kysely({
     dialect: new PostgresDialect({ pool: new Pool({ connectionString: fleet.databaseUrl }) }),
   });
@@ -21,13 +21,13 @@ afterAll(async () => {
   await fleet?.stop();
 });
 
-const replica = (index: number): GatewayProcess => {
+const replica = (index: number): RunningGateway => {
   const found = fleet.replicas[index];
   if (found === undefined) throw new Error('no such replica');
   return found;
 };
 
-async function send(gateway: GatewayProcess, method: string, path: string, body?: object) {
+async function send(gateway: RunningGateway, method: string, path: string, body?: object) {
   const response = await fetch(`${gateway.url}${path}`, {
     method,
     headers: { authorization: `Bearer ${ROOT_TOKEN}`, 'content-type': 'application/json' },
@@ -37,7 +37,7 @@ async function send(gateway: GatewayProcess, method: string, path: string, body?
   return { status: response.status, body: (await response.json()) as any };
 }
 
-function apply(gateway: GatewayProcess, body: object) {
+function apply(gateway: RunningGateway, body: object) {
   return send(gateway, 'POST', '/tollgate/config/apply', body);
 }
 

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 describe('the console of a gateway with ADMIN_PORT', () => {
-  let fleet: Fleet<RunningGateway>;
+  let fleet: Fleet;
   beforeAll(async () => {
     fleet = await startInProcessFleet(1, { ADMIN_PORT: '0' });
   });

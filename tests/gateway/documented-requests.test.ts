@@ -8,7 +8,7 @@ import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { type DocumentedBlock, documentedBlocks } from '../support/documented-commands.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
 
 const run = promisify(execFile);
 
@@ -61,7 +61,7 @@ const EXAMPLE_KEY = 'key_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
 const PREAMBLE = 'curl() { command curl -s --fail-with-body "$@"; }\n';
 
 describe('docs/api.md', () => {
-  let fleet: Fleet<RunningGateway>;
+  let fleet: Fleet;
   let directory: string;
   let blocks: readonly DocumentedBlock[];
   let settings: Readonly<Record<string, string>>;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway, spawnNode } from '../support/gateway.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN, spawnNode } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { queryDatabase } from '../support/stores.ts';
 
@@ -14,7 +14,7 @@ const ROTATE = resolve(import.meta.dirname, '../../src/cli/rotate-encryption-key
 const NEW_KEY = Buffer.alloc(32, 8).toString('base64');
 const LOST_KEY = Buffer.alloc(32, 10).toString('base64');
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 
 beforeAll(async () => {
   fleet = await startInProcessFleet(1);

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
-import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway, startGateway } from '../support/gateway.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { createMigratedDatabase, type TestDatabase } from '../support/stores.ts';
 
 const certificate = (name: string) => join(import.meta.dirname, '../support/tls', name);
@@ -50,15 +51,10 @@ afterAll(async () => {
 });
 
 async function ask(
-  settings: Readonly<Record<string, string>>,
+  start: (environment: Readonly<Record<string, string>>) => Promise<RunningGateway>,
 ): Promise<{ readonly status: number; readonly text: string; readonly url: string }> {
-  const gateway: GatewayProcess = await startGateway({
-    BACKEND_URL: `https://localhost:${port}/base/`,
-    DATABASE_URL: database.url,
-    ROOT_TOKEN,
-    ENCRYPTION_KEY,
-    ...settings,
-  });
+  const BACKEND_URL = `https://localhost:${port}/base/`;
+  const gateway = await start({ BACKEND_URL, DATABASE_URL: database.url, ROOT_TOKEN, ENCRYPTION_KEY });
   try {
     const { secret } = await new Admin(gateway.url).makeKey('over TLS');
     const response = await fetch(`${gateway.url}/a//b?c=%20d`, {
@@ -72,7 +68,8 @@ async function ask(
 
 describe('an HTTPS backend', () => {
   it('gets its own name in SNI and Host, and the base path before the path as it came', async () => {
-    const response = await ask({ NODE_EXTRA_CA_CERTS: certificate('ca.pem') });
+    const trusting = { NODE_EXTRA_CA_CERTS: certificate('ca.pem') };
+    const response = await ask((environment) => startGateway({ ...environment, ...trusting }));
     expect(response).toMatchObject({ status: 200, text: 'over TLS' });
     expect(seen).toEqual([
       {
@@ -86,7 +83,7 @@ describe('an HTTPS backend', () => {
 
   it('whose certificate is not trusted is a 502 that does not show the URL', async () => {
     const before = seen.length;
-    const { status, text } = await ask({});
+    const { status, text } = await ask(startInProcess);
     expect([status, JSON.parse(text).code]).toEqual([502, 'bad_gateway']);
     expect(text).not.toContain(String(port));
     expect(seen.length).toBe(before);

@@ -1,17 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import {
-  type GatewayProcess,
-  isAlive,
-  ROOT_TOKEN,
-  type RunningGateway,
-  startGateway,
-} from '../support/gateway.ts';
+import { type GatewayProcess, isAlive, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 beforeAll(async () => {
   fleet = await startInProcessFleet(2);
 });

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let admins: readonly Admin[];
 /** What the backend was sent as `x-api-key`, in order. */
 const presented: (string | undefined)[] = [];

@@ -8,7 +8,7 @@ import type { RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { until } from '../support/until.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let admins: readonly Admin[];
 /** What the backend was sent as `x-api-key`, in order. */
 const presented: (string | undefined)[] = [];

@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { OUTCOMES } from '../../src/observability/outcomes.ts';
 import { burst, statusOf } from '../support/burst.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import { type RunningGateway, startGateway } from '../support/gateway.ts';
+import { startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let url: string;
 /** Lets the backend response /wait. */
 let release = (): void => {};

@@ -7,12 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
 
 const run = promisify(execFile);
 
 describe('the recipe of docs/api.md that provisions a customer', () => {
-  let fleet: Fleet<RunningGateway>;
+  let fleet: Fleet;
   let directory: string;
   beforeAll(async () => {
     await Promise.all([requireProgram('curl', 'curl'), requireProgram('jq', 'jq')]);

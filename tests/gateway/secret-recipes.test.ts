@@ -10,13 +10,13 @@ import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 const run = promisify(execFile);
 
 describe('the recipes of docs/api.md about secrets', () => {
-  let fleet: Fleet<RunningGateway>;
+  let fleet: Fleet;
   let directory: string;
   let url: string;
   beforeAll(async () => {

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 
 const SELF = '/tollgate/self';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 beforeAll(async () => {
   fleet = await startInProcessFleet(2);
 });

@@ -220,7 +220,7 @@ describe('a start after the first one that can not be', () => {
     expect(await faultOf({ BACKEND_URL, DATA_DIR: directory })).toBe(
       `${file} is gone, but there are records that its encryption key sealed: restore it, set ENCRYPTION_KEY, or remove the whole directory to start over.`,
     );
-    gateway = await startGateway({ BACKEND_URL, DATA_DIR: directory, ENCRYPTION_KEY: encryptionKey });
+    gateway = await startInProcess({ BACKEND_URL, DATA_DIR: directory, ENCRYPTION_KEY: encryptionKey });
   });
 });
 

@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 
 /** Where the fleet's own replica is not seen: over relays to its Postgres, and to a Redis of its own. */
 let environment: Readonly<Record<string, string>>;
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let gateway: RunningGateway;
 let redis: RedisServer;
 let redisRelay: TcpRelay;

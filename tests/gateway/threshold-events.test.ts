@@ -5,7 +5,7 @@ import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
 import { queryDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let replicas: readonly [RunningGateway, RunningGateway];
 beforeAll(async () => {
   fleet = await startInProcessFleet(2, { AUTHORIZE_PORT: '0' }, (req, res) => {

@@ -20,7 +20,7 @@ const run = promisify(execFile);
 const PAUSE_MS = 25;
 
 describe('the commands of docs/api.md that read usage', () => {
-  let fleet: Fleet<RunningGateway>;
+  let fleet: Fleet;
   let directory: string;
   beforeAll(async () => {
     await Promise.all([requireProgram('curl', 'curl'), requireProgram('jq', 'jq')]);
@@ -61,7 +61,7 @@ describe('the commands of docs/api.md that read usage', () => {
 });
 
 describe('the series of one key', () => {
-  let fleet: Fleet<RunningGateway>;
+  let fleet: Fleet;
   beforeAll(async () => {
     fleet = await startInProcessFleet(2, { USAGE_FLUSH_MS: '1000' });
   });
@@ -98,7 +98,7 @@ describe('the series of one key', () => {
 });
 
 describe('the series of all keys', () => {
-  let fleet: Fleet<RunningGateway>;
+  let fleet: Fleet;
   beforeAll(async () => {
     fleet = await startInProcessFleet(1, { USAGE_FLUSH_MS: '50000' });
   });
@@ -121,7 +121,7 @@ describe('the series of all keys', () => {
 describe('completeUntil', () => {
   let relay: TcpRelay;
   let redisPort: number;
-  let fleet: Fleet<RunningGateway>;
+  let fleet: Fleet;
   beforeAll(async () => {
     const redisUrl = testRedisUrl();
     redisPort = portOf(redisUrl);
@@ -164,9 +164,7 @@ describe('completeUntil', () => {
       }
       return Math.min(...untilMs);
     };
-    // Each look is four series.
-    const untilComplete = (ms: number) =>
-      until(async () => ((await completeUntil()) ?? 0) > ms, { longestPauseMs: 200 });
+    const untilComplete = (ms: number) => until(async () => ((await completeUntil()) ?? 0) > ms);
     await untilComplete(endedAt[0] ?? Date.now());
     relay.reject();
     const awayAt = Date.now();
@@ -181,7 +179,7 @@ describe('completeUntil', () => {
 });
 
 describe('the series of some of the keys', () => {
-  let fleet: Fleet<RunningGateway>;
+  let fleet: Fleet;
   beforeAll(async () => {
     fleet = await startInProcessFleet(1, { USAGE_FLUSH_MS: '200' });
   });

@@ -11,19 +11,12 @@ import { burst, statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
-import {
-  type GatewayProcess,
-  isAlive,
-  ROOT_TOKEN,
-  type RunningGateway,
-  runGateway,
-  startGateway,
-} from '../support/gateway.ts';
+import { type GatewayProcess, isAlive, ROOT_TOKEN, runGateway, startGateway } from '../support/gateway.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 /** Its replica only manages; what is tested is started beside it. */
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let gateway: GatewayProcess;
 /** Requests for `/held` wait here. */
 const held = new Set<ServerResponse>();

@@ -18,7 +18,7 @@ import { openTestRecords } from '../support/records.ts';
 const PUBLIC_URL = 'https://api.example.com';
 const PAGE = `${PUBLIC_URL}/tollgate/self/handover`;
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let database: Client;
 beforeAll(async () => {
   fleet = await startInProcessFleet(2, { PUBLIC_URL });

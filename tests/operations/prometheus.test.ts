@@ -9,6 +9,7 @@ import { burst, statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
+import type { GatewayProcess } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { parseManifests } from './kustomize.ts';
 import { queriesOfRunbook } from './runbook-queries.ts';
@@ -18,7 +19,7 @@ const DASHBOARD = 'k8s/components/monitoring/dashboard.json';
 /** What comes from redis_exporter, which is not there. */
 const FOREIGN = /\bredis_(memory|evicted|up|cpu|db)_?/;
 
-let fleet: Fleet;
+let fleet: Fleet<GatewayProcess>;
 /** Each ends a request to /wait that the backend has. */
 const waiting: (() => void)[] = [];
 let opsUrl: string;

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { buildConsoleWhereOutdated } from '../support/console-build.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
@@ -12,7 +11,7 @@ const SHOW = 'Show the secret';
 /** After which the page no longer waits for the gateway. */
 const TIMEOUT_MS = 30_000;
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let browser: Browser;
 beforeAll(async () => {
   await buildConsoleWhereOutdated();

@@ -3,13 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { buildConsoleWhereOutdated } from '../support/console-build.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
 import { until } from '../support/until.ts';
 import { accessibilityFaults, asksBeforeLeaving, focused, openPage } from './open-page.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let browser: Browser;
 beforeAll(async () => {
   await buildConsoleWhereOutdated();

@@ -15,7 +15,7 @@ const PUBLIC_URL = 'https://api.example.com';
 const NAME = `A&B "x" </title><script>alert('1')</script> $& $1`;
 const LOGO = '<svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0h9v9z"></path></svg>';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let folder: string;
 const started: RunningGateway[] = [];
 beforeAll(async () => {

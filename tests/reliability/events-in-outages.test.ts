@@ -17,7 +17,7 @@ let redis: RedisServer;
 let postgres: TcpRelay;
 let database: Awaited<ReturnType<typeof createMigratedDatabase>>;
 let db: RecordsDatabase;
-let fleet: Fleet;
+let fleet: Fleet<GatewayProcess>;
 let replicas: GatewayProcess[];
 beforeAll(async () => {
   database = await createMigratedDatabase();

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
@@ -9,7 +8,7 @@ import { until } from '../support/until.ts';
 let primary: PostgresServer;
 let standby: PostgresServer;
 let way: TcpRelay;
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 
 beforeAll(async () => {
   primary = await startPostgresServer();

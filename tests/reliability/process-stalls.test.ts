@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import type { GatewayProcess } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { metric } from './support/probe.ts';
 
@@ -14,7 +15,7 @@ const STALL_MS = 800;
 const CLIENTS = 40;
 
 describe('a replica whose process stands still again and again while Redis is well', () => {
-  let fleet: Fleet;
+  let fleet: Fleet<GatewayProcess>;
   beforeAll(async () => {
     fleet = await startFleet(1, { REDIS_TIMEOUT_MS: '600' });
   });

@@ -2,10 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 beforeAll(async () => {
   fleet = await startInProcessFleet(1, { USAGE_FLUSH_MS: '200' });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { until } from '../support/until.ts';
-import { ask, type RedisFleet, startRedisFleet, untilDegraded } from './support/redis-fleet.ts';
+import { ask, type RedisFleet, startInProcessRedisFleet, untilDegraded } from './support/redis-fleet.ts';
 
 /** Longer than any of the disturbances lasts, on a busy machine too. */
 const TIMEOUT_MS = 5000;
@@ -25,7 +25,7 @@ beforeAll(async () => {
   server = await startRedisServer();
   direct = new Redis(server.url);
   const settings = { REDIS_URL: server.url, REDIS_TIMEOUT_MS: String(TIMEOUT_MS) };
-  fleet = await startRedisFleet([settings, settings]);
+  fleet = await startInProcessRedisFleet([settings, settings]);
   await fleet.admin.makePlan('large', LIMIT, 'day');
   await fleet.admin.makePlan('small', 100, 'day');
   probe = (await fleet.admin.makeKey('probe', 'large')).secret;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { statusOf } from '../support/burst.ts';
-import type { GatewayProcess } from '../support/gateway.ts';
+import type { RunningGateway } from '../support/gateway.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
-import { type RedisFleet, startRedisFleet, untilDegraded } from './support/redis-fleet.ts';
+import { type RedisFleet, startInProcessRedisFleet, untilDegraded } from './support/redis-fleet.ts';
 
 let server: RedisServer;
 let relay: TcpRelay;
@@ -15,7 +15,7 @@ beforeAll(async () => {
   server = await startRedisServer();
   relay = await TcpRelay.start(server.port);
   // The second one has its own way to Redis, which breaks.
-  fleet = await startRedisFleet([
+  fleet = await startInProcessRedisFleet([
     { REDIS_URL: server.url, REDIS_TIMEOUT_MS: '5000' },
     { REDIS_URL: relay.urlOf(server.url) },
   ]);
@@ -27,7 +27,7 @@ afterAll(async () => {
 });
 
 /** A connection that the backend has switched to another protocol. */
-async function upgrade({ url }: GatewayProcess, secret: string): Promise<RawPeer> {
+async function upgrade({ url }: RunningGateway, secret: string): Promise<RawPeer> {
   const peer = await RawPeer.connect(Number(new URL(url).port));
   peer.send(
     `GET / HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${secret}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,

@@ -103,7 +103,7 @@ beforeAll(async () => {
       { REDIS_MODE: 'cluster', REDIS_URL: `rediss://${LOGIN}@127.0.0.1:${node.tlsPort}` },
       { REDIS_MODE: 'sentinel', REDIS_URL: `rediss://${LOGIN}@127.0.0.1:${sentinelPort}/orders` },
     ].map((own) => ({ ...common, ...own })),
-    { areTogether: false },
+    false,
   );
 });
 afterAll(async () => {

@@ -6,7 +6,7 @@ import { statusOf } from '../support/burst.ts';
 import { isAlive } from '../support/gateway.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { until } from '../support/until.ts';
-import { type RedisFleet, startRedisFleet, untilDegraded } from './support/redis-fleet.ts';
+import { type RedisFleet, startInProcessRedisFleet, untilDegraded } from './support/redis-fleet.ts';
 import { type SteadyLoad, startLoad } from './support/steady-load.ts';
 
 const LIMIT = 1_000_000;
@@ -36,7 +36,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-redis-upgrade-'));
   server = await startRedis();
   const settings = { REDIS_URL: server.url, REDIS_TIMEOUT_MS: '5000' };
-  fleet = await startRedisFleet([settings, settings]);
+  fleet = await startInProcessRedisFleet([settings, settings]);
 });
 afterAll(async () => {
   await fleet?.stop();

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { startGateway } from '../support/gateway.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
@@ -17,7 +17,8 @@ let fleet: Fleet;
 const held = new Set<ServerResponse>();
 
 beforeAll(async () => {
-  fleet = await startFleet(1, { SHUTDOWN_DELAY_MS: '0', SHUTDOWN_DRAIN_MS: '60000' }, (_req, res) => {
+  const settings = { SHUTDOWN_DELAY_MS: '0', SHUTDOWN_DRAIN_MS: '60000' };
+  fleet = await startInProcessFleet(1, settings, (_req, res) => {
     held.add(res);
     res.once('close', () => held.delete(res));
   });
@@ -79,7 +80,7 @@ describe('costs that the backend reports while Redis is away', () => {
   beforeAll(async () => {
     server = await startRedisServer();
     relay = await TcpRelay.start(server.port);
-    alone = await startFleet(1, { REDIS_URL: relay.urlOf(server.url) }, (req, res) => {
+    alone = await startInProcessFleet(1, { REDIS_URL: relay.urlOf(server.url) }, (req, res) => {
       if (req.url === '/held') held.add(res.once('close', () => held.delete(res)));
       else res.writeHead(200, { 'Tollgate-Cost': COST }).end('ok');
     });

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
@@ -57,7 +57,7 @@ async function start(place: Place): Promise<GatewayProcess> {
 
 /** Starts replicas with these numbers of workers behind a load balancer. The fleet's own replica keeps out of it: the others come and go. */
 async function startReplicas(workers: readonly number[]): Promise<void> {
-  fleet = await startFleet(1, {}, respond);
+  fleet = await startInProcessFleet(1, {}, respond);
   await fleet.admin.makePlan('rolling', 1_000_000_000, 'day');
   key = await fleet.admin.makeKey('rolling', 'rolling');
   const ports = await Promise.all(Array.from({ length: 2 * workers.length }, freePort));

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { statusOf } from '../support/burst.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { type GatewayProcess, startGateway } from '../support/gateway.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { startGateway } from '../support/gateway.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { readyz } from './support/probe.ts';
@@ -14,7 +14,7 @@ let key: { readonly id: string; readonly secret: string };
 const held = new Set<ServerResponse>();
 
 beforeAll(async () => {
-  fleet = await startFleet(2, { SHUTDOWN_DELAY_MS: '1500', SHUTDOWN_DRAIN_MS: '60000' }, (req, res) => {
+  fleet = await startInProcessFleet(1, { SHUTDOWN_DRAIN_MS: '60000' }, (req, res) => {
     if (req.url !== '/held') {
       res.end('ok');
       return;
@@ -26,12 +26,6 @@ beforeAll(async () => {
   key = await fleet.admin.makeKey('shutdown', 'roomy');
 });
 afterAll(() => fleet?.stop());
-
-function replica(index: number): GatewayProcess {
-  const found = fleet.replicas[index];
-  if (found === undefined) throw new Error(`there is no replica ${index}`);
-  return found;
-}
 
 function request(path = '/'): string {
   return `GET ${path} HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${key.secret}\r\n\r\n`;
@@ -100,7 +94,8 @@ describe('a replica that gets a stop signal', () => {
   });
 
   it('during a response closes the connection after it, whatever its head said', async () => {
-    const { url, opsUrl, stop } = replica(1);
+    const settings = { ...fleet.environment, SHUTDOWN_DELAY_MS: '1500' };
+    const { url, opsUrl, stop } = await startGateway(settings);
     const port = Number(new URL(url).port);
     const peer = await RawPeer.connect(port);
     peer.send(request('/held'));

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ask, original } from '../authorize/support/ask.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
-import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
 import { CLIENT_ID, CLIENT_SECRET, TestBrowser, TestProvider } from './test-provider.ts';
 
 // Cookies know no ports: a browser sends that of the console to every port of the host.
 describe('The cookie of a session, where management has its own port', () => {
   const cookies: string[] = [];
   let provider: TestProvider;
-  let fleet: Fleet<RunningGateway>;
+  let fleet: Fleet;
   let admin: string;
   let sent: Record<string, string>;
   let secret: string;

@@ -2,11 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { CLIENT_ID, CLIENT_SECRET, TestBrowser, TestProvider } from './test-provider.ts';
 
 let provider: TestProvider;
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 let adminPort: number;
 let publicPort: number;
 let origin: string;

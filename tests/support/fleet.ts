@@ -13,7 +13,7 @@ import { onRedis } from './on-redis.ts';
 import { createMigratedDatabase, testRedisUrl } from './stores.ts';
 
 /** Replicas over one Postgres database and one Redis, in front of one backend. */
-export interface Fleet<Replica extends RunningGateway = GatewayProcess> {
+export interface Fleet<Replica extends RunningGateway = RunningGateway> {
   readonly replicas: readonly Replica[];
   /** Of the first replica. */
   readonly admin: Admin;
@@ -31,7 +31,7 @@ export function startFleet(
   count: number,
   settings: Readonly<Record<string, string>> = {},
   respond: RequestListener = respondOk,
-): Promise<Fleet> {
+): Promise<Fleet<GatewayProcess>> {
   return openFleet(startGateway, { count, settings, respond });
 }
 
@@ -40,7 +40,7 @@ export async function startInProcessFleet(
   count: number,
   settings: Readonly<Record<string, string>> = {},
   respond: RequestListener = respondOk,
-): Promise<Fleet<RunningGateway>> {
+): Promise<Fleet> {
   // Loaded only here, because it loads most of the gateway.
   const { startInProcess } = await import('./in-process-gateway.ts');
   return openFleet(startInProcess, { count, settings, respond });

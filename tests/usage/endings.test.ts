@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type RequestListener, request, type
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { startGateway } from '../support/gateway.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { until } from '../support/until.ts';
 
 /** Says when a request has come that gets no response. */
@@ -64,7 +64,8 @@ describe('a request is recorded once, when its response is over', () => {
     backend.listen(0, '127.0.0.1');
     await once(backend, 'listening');
     const { port } = backend.address() as AddressInfo;
-    fleet = await startFleet(1, { BACKEND_URL: `http://127.0.0.1:${port}`, BACKEND_TIMEOUT_MS: '2000' });
+    const settings = { BACKEND_URL: `http://127.0.0.1:${port}`, BACKEND_TIMEOUT_MS: '2000' };
+    fleet = await startInProcessFleet(1, settings);
     await fleet.admin.makePlan('few', 1, 'day');
   });
   afterAll(async () => {
@@ -162,15 +163,12 @@ describe('a request is recorded once, when its response is over', () => {
   it('and not again when the replica stops', async () => {
     const { id, secret } = await keyWith();
     for (const _ of [1, 2, 3]) await ask(secret, '/', {});
-    expect(await fleet.replicas[0]?.stop()).toBe(0);
-    const next = await startFleetOn(fleet);
-    expect((await next.admin.detail(id)).usage).toMatchObject({ totalRequests: 3, successfulRequests: 3 });
+    await fleet.replicas[0]?.stop();
+    const next = await startInProcess(fleet.environment);
+    expect((await new Admin(next.url).detail(id)).usage).toMatchObject({
+      totalRequests: 3,
+      successfulRequests: 3,
+    });
     await next.stop();
   });
 });
-
-/** Another replica over the same stores. */
-async function startFleetOn(fleet: Fleet) {
-  const replica = await startGateway(fleet.environment);
-  return { admin: new Admin(replica.url), stop: () => replica.stop() };
-}

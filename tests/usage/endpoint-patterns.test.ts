@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 describe('endpoint patterns', () => {
-  let fleet: Fleet<RunningGateway>;
+  let fleet: Fleet;
   beforeAll(async () => {
     const ENDPOINT_PATTERNS = '/v1/users/me,/v1/users/{id},/v1/files/**,/v1/*/list';
     fleet = await startInProcessFleet(1, { ENDPOINT_PATTERNS });

@@ -2,7 +2,6 @@ import type { RequestListener } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'undici';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 const REQUESTS = 2500;
@@ -46,7 +45,7 @@ function of(list: Map<string, Counted>, name: string): Counted {
 const STATUSES = [200, 200, 200, 201, 204, 304, 301, 400, 404, 500, 503];
 
 describe('the statistics of three replicas', () => {
-  let fleet: Fleet<RunningGateway>;
+  let fleet: Fleet;
   beforeAll(async () => {
     fleet = await startInProcessFleet(3, {}, respondAsAsked);
     await fleet.admin.makePlan('plenty', 1_000_000, 'day');

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
-import type { RunningGateway } from '../support/gateway.ts';
 
-let fleet: Fleet<RunningGateway>;
+let fleet: Fleet;
 beforeAll(async () => {
   fleet = await startInProcessFleet(1);
 });

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll } from '@jest/globals';
 import type { Admin } from '../../support/admin.ts';
 import { type Fleet, startInProcessFleet } from '../../support/fleet.ts';
-import type { RunningGateway } from '../../support/gateway.ts';
 import { Administrator } from './run-tollgate.ts';
 
 /** A gateway, and what a test of the command needs beside it. */
@@ -21,7 +20,7 @@ export interface Stage {
 /** Gives the tests of the calling file one gateway, with these settings, and removes it after them. */
 export function withTollgate(settings: Readonly<Record<string, string>> = {}): Stage {
   const stage: Partial<{ -readonly [Part in keyof Stage]: Stage[Part] }> = {};
-  let fleet: Fleet<RunningGateway> | undefined;
+  let fleet: Fleet | undefined;
   beforeAll(async () => {
     stage.directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
     fleet = await startInProcessFleet(1, settings);

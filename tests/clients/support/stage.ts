@@ -3,12 +3,13 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll } from '@jest/globals';
 import { Admin } from '../../support/admin.ts';
-import { type GatewayProcess, gatewaySettings, startGateway } from '../../support/gateway.ts';
+import { gatewaySettings, type RunningGateway } from '../../support/gateway.ts';
+import { startInProcess } from '../../support/in-process-gateway.ts';
 import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../../support/stores.ts';
 
-/** A gateway in a process of its own, in front of a backend in this one. */
+/** A gateway in front of a backend. */
 export interface ClientStage {
-  readonly gateway: GatewayProcess;
+  readonly gateway: RunningGateway;
   readonly admin: Admin;
   /** A key without a plan of its own. */
   readonly key: { readonly id: string; readonly secret: string };
@@ -19,8 +20,8 @@ export interface ClientStage {
   respond(listener: RequestListener): void;
 }
 
-/** Gives the calling file a gateway with real stores in a process, as clients meet it. */
-export function withGatewayProcess(settings: Readonly<Record<string, string>> = {}): ClientStage {
+/** Gives the calling file a gateway with real stores, as clients meet it. */
+export function withClientStage(settings: Readonly<Record<string, string>> = {}): ClientStage {
   let listener: RequestListener = (_req, res) => void res.end('ok');
   const backend = createServer((req, res) => listener(req, res));
   const stage: { -readonly [Part in keyof ClientStage]?: ClientStage[Part] } = {
@@ -43,7 +44,7 @@ export function withGatewayProcess(settings: Readonly<Record<string, string>> = 
       ),
       ...settings,
     };
-    stage.gateway = await startGateway(stage.environment);
+    stage.gateway = await startInProcess(stage.environment);
     stage.admin = new Admin(stage.gateway.url);
     stage.key = await stage.admin.makeKey('client');
   });

@@ -9,7 +9,6 @@ import { webhookSignature } from '../../../src/events/delivery/signature.ts';
 import { documentedBlocks } from '../../support/documented-commands.ts';
 import { endChild } from '../../support/end-child.ts';
 import { type Fleet, startInProcessFleet } from '../../support/fleet.ts';
-import type { RunningGateway } from '../../support/gateway.ts';
 import { until } from '../../support/until.ts';
 
 export const WEBHOOK_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
@@ -39,7 +38,7 @@ export async function removeFolder(directory: string | undefined): Promise<void>
 /** What a file of tests of receivers shares: the folder of their programs, and a gateway that may send to this machine. */
 interface ReceiverStage {
   readonly directory: string;
-  readonly fleet: Fleet<RunningGateway>;
+  readonly fleet: Fleet;
 }
 
 /** Gives the calling file its stage. */

@@ -2,7 +2,6 @@ import { SCOPES, type Scope } from '../../../src/permissions/scopes.ts';
 import { CLIENT_ID, CLIENT_SECRET, TestBrowser, TestProvider } from '../../sign-in/test-provider.ts';
 import { type Fleet, startInProcessFleet } from '../../support/fleet.ts';
 import { freePort } from '../../support/free-port.ts';
-import type { RunningGateway } from '../../support/gateway.ts';
 import type { DocumentedOperation } from './documented-operations.ts';
 
 /** How a principal of the management interface authenticates. */
@@ -31,13 +30,13 @@ const AUDIENCE = 'https://gateway.example.com';
 
 /** A gateway with all of its ports, an identity provider, and principals of every kind. */
 export class CredentialWorld {
-  readonly fleet: Fleet<RunningGateway>;
+  readonly fleet: Fleet;
   readonly #origin: string;
   readonly #provider: TestProvider;
   readonly #made = new Map<string, Promise<Headers>>();
   #people = 0;
 
-  private constructor(fleet: Fleet<RunningGateway>, origin: string, provider: TestProvider) {
+  private constructor(fleet: Fleet, origin: string, provider: TestProvider) {
     this.fleet = fleet;
     this.#origin = origin;
     this.#provider = provider;

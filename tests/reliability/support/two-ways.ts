@@ -2,7 +2,7 @@ import { statusOf } from '../../support/burst.ts';
 import type { RedisServer } from '../../support/redis-server.ts';
 import { TcpRelay } from '../../support/tcp-relay.ts';
 import { until } from '../../support/until.ts';
-import { type RedisFleet, startRedisFleet } from './redis-fleet.ts';
+import { type RedisFleet, startInProcessRedisFleet } from './redis-fleet.ts';
 
 /** More requests a day than a test sends. */
 export const ROOMY_LIMIT = 1_000_000;
@@ -25,13 +25,14 @@ interface TwoWaysOptions {
   /** Gets what stops each part, the first one first. */
   readonly stops: (() => Promise<unknown>)[];
   readonly settings?: Readonly<Record<string, string>>;
+  readonly startFleet?: typeof startInProcessRedisFleet;
   /** Sees what either replica sends to Redis. */
   readonly onSent?: (bytes: Buffer) => void;
 }
 
 export async function startTwoWays(
   redis: RedisServer,
-  { stops, settings = {}, onSent = () => {} }: TwoWaysOptions,
+  { stops, settings = {}, startFleet = startInProcessRedisFleet, onSent = () => {} }: TwoWaysOptions,
 ): Promise<TwoWays> {
   const startWay = async (): Promise<TcpRelay> => {
     const way = await TcpRelay.start(redis.port, { onSent });
@@ -39,7 +40,7 @@ export async function startTwoWays(
     return way;
   };
   const ways = [await startWay(), await startWay()] as const;
-  const fleet = await startRedisFleet(ways.map((way) => ({ ...settings, REDIS_URL: way.urlOf(redis.url) })));
+  const fleet = await startFleet(ways.map((way) => ({ ...settings, REDIS_URL: way.urlOf(redis.url) })));
   stops.push(() => fleet.stop());
   const [first, second] = fleet.replicas;
   if (first === undefined || second === undefined) throw new Error('no replicas');
