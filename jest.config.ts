@@ -23,8 +23,9 @@ const config: Config = {
       },
     ],
   },
-  // What only a browser loads. The name of a class is itself.
+  // What only a browser loads, where the name of a class is itself; and the icons in one file, not in 2000.
   moduleNameMapper: {
+    '^lucide-react$': '<rootDir>/node_modules/lucide-react/dist/cjs/lucide-react.js',
     '\\.css$': '<rootDir>/tests/console/components/support/class-names.ts',
     '\\.svg$': '<rootDir>/tests/console/components/support/picture-url.ts',
   },

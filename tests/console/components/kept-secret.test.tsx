@@ -1,9 +1,10 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { beforeEach, expect, it } from '@jest/globals';
-import { render, screen, waitFor } from '@testing-library/react';
+import { render, screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { App } from '../../../src/console/app.tsx';
+import { untilAskedAgain } from './support/patience.ts';
 import { KEY, WEBHOOK } from './support/records.ts';
 import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
@@ -23,12 +24,11 @@ const stub = withStubbedFetch();
 /** What the gateway says to GET requests, by the end of their path. */
 let found: Record<string, { readonly status: number; readonly body: object }>;
 /** The ends of paths that were asked for. */
-let asked: string[];
+const asked: string[] = [];
 
 beforeEach(() => {
   sessionStorage.clear();
   localStorage.clear();
-  asked = [];
   found = {
     whoami: { status: 200, body: WHOAMI },
     key_1: { status: 200, body: KEY },
@@ -49,15 +49,6 @@ function open(path: string): void {
   render(<App session={session} providerHost={undefined} />);
 }
 const press = async (name: string) => userEvent.click(await screen.findByRole('button', { name }));
-
-/** Waits until the page has asked several times: it has gone on after the first response. */
-async function untilAskedAgain(end: string): Promise<void> {
-  asked.length = 0;
-  await waitFor(() => {
-    window.dispatchEvent(new Event('visibilitychange'));
-    expect(asked.filter((each) => each === end).length).toBeGreaterThan(2);
-  });
-}
 
 const rotateKey = async () => {
   await press('Rotate');
@@ -81,7 +72,7 @@ it.each([
     await screen.findByText(SECRET);
     const id = path.split('/').at(-1) ?? '';
     found[id] = { status, body: { error: 'No longer.', code: 'no_longer' } };
-    await untilAskedAgain(id);
+    await untilAskedAgain(asked, id);
     screen.getByText(SECRET);
     screen.getByText('No longer.');
     await press('I have kept it');
@@ -98,7 +89,7 @@ it.each([
   await press(button);
   await screen.findByText(SECRET);
   found.whoami = { status: 200, body: { ...WHOAMI, scopes: ['audit:read'] } };
-  await untilAskedAgain('whoami');
+  await untilAskedAgain(asked, 'whoami');
   screen.getByText(SECRET);
   await press('I have kept it');
   await screen.findByText('Audit log', { selector: 'a *' });

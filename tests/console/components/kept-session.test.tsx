@@ -4,6 +4,7 @@ import { act, render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { App } from '../../../src/console/app.tsx';
+import { lookAgain, untilAskedAgain } from './support/patience.ts';
 import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const SECRET = 'tga_shown_once';
@@ -21,13 +22,12 @@ let person: typeof ALICE | undefined;
 /** The response to the creation of a token, which is performed before it. */
 let created: PromiseWithResolvers<void>;
 /** Whose requests the gateway has responded to, as ids of sessions. */
-let seen: string[];
+const seen: string[] = [];
 
 beforeEach(async () => {
   sessionStorage.clear();
   localStorage.clear();
   person = ALICE;
-  seen = [];
   created = Promise.withResolvers();
   stub.respond(async ({ url, method }) => {
     seen.push(person?.sessionId ?? 'none');
@@ -55,14 +55,6 @@ const createToken = async () => {
   await userEvent.click(screen.getByRole('button', { name: 'Create token' }));
   await screen.findByText(SECRET);
 };
-/** The tab looks again when it comes into view, unless it has just done so. */
-const lookAgain = () => window.dispatchEvent(new Event('visibilitychange'));
-/** Waits until the page has asked several times in this session, or without one: it has gone on after the first response. */
-const askedOften = (sessionId: string) =>
-  waitFor(() => {
-    lookAgain();
-    expect(seen.filter((each) => each === sessionId).length).toBeGreaterThan(4);
-  });
 /** Resolves after the page has learned of it. */
 const goBack = () =>
   act(async () => {
@@ -78,7 +70,7 @@ const keep = () => userEvent.click(screen.getByRole('button', { name: 'I have ke
 it('a secret that is shown once outlasts the session, which ends when the secret is kept', async () => {
   await createToken();
   person = undefined;
-  await askedOften('none');
+  await untilAskedAgain(seen, 'none');
   screen.getByText(SECRET);
   await keep();
   await screen.findByText(/Your session has ended/);
@@ -89,7 +81,7 @@ it('a secret that is shown once is not taken away by another person who signs in
   await createToken();
   const table = screen.getByText('No admin tokens yet');
   person = BOB;
-  await askedOften('ses_2');
+  await untilAskedAgain(seen, 'ses_2');
   screen.getByText(SECRET);
   await keep();
   await waitFor(() => expect(table.isConnected).toBe(false));
@@ -100,9 +92,9 @@ it('the page is replaced for another person also if that person signs in twice',
   await createToken();
   const table = screen.getByText('No admin tokens yet');
   person = BOB;
-  await askedOften('ses_2');
+  await untilAskedAgain(seen, 'ses_2');
   person = { ...BOB, sessionId: 'ses_4' };
-  await askedOften('ses_4');
+  await untilAskedAgain(seen, 'ses_4');
   await keep();
   await waitFor(() => expect(table.isConnected).toBe(false));
 });
@@ -123,7 +115,7 @@ it('a form stays when the same person signs in again, who may do what the new se
 it('a session that ends while a secret is made does not take it away', async () => {
   await beginToken();
   person = undefined;
-  await askedOften('none');
+  await untilAskedAgain(seen, 'none');
   created.resolve();
   await screen.findByText(SECRET);
   await keep();

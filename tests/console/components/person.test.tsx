@@ -6,6 +6,7 @@ import { createGatewayClient } from '../../../src/console/api/gateway-client.ts'
 import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { App } from '../../../src/console/app.tsx';
 import { axeFaults } from './support/axe-faults.ts';
+import { lookAgain } from './support/patience.ts';
 import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
 const HOST = 'login.example.com';
@@ -91,8 +92,7 @@ it('a tab shows no data of one person to another who has signed in beside it', a
   const shown = screen.getByText('Alice Example');
   stub.respond(() => ({ status: 200, body: BOB }));
   await waitFor(() => {
-    // The tab looks again when it comes into view, unless it has just done so.
-    window.dispatchEvent(new Event('visibilitychange'));
+    lookAgain();
     screen.getByText('Bob Example');
   });
   // All is new, and so is the cache.

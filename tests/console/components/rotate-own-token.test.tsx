@@ -4,6 +4,7 @@ import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { App } from '../../../src/console/app.tsx';
+import { lookAgain } from './support/patience.ts';
 import { TOKEN } from './support/records.ts';
 import { withStubbedFetch } from './support/stubbed-fetch.ts';
 
@@ -70,8 +71,7 @@ it('the new secret is shown although the ended one was rejected before it arrive
   await waitFor(() => expect(valid).toBe(NEW));
   const before = readsWith(OLD);
   await waitFor(() => {
-    // The tab reads again when it comes into view, unless it has just done so.
-    window.dispatchEvent(new Event('visibilitychange'));
+    lookAgain();
     expect(readsWith(OLD)).toBeGreaterThan(before);
   });
   rotated.resolve();
