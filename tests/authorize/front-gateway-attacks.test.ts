@@ -221,6 +221,15 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
     }
   });
 
+  it('no number of headers stops it', async () => {
+    for (let count = 89; count <= 102; count += 1) {
+      const lines = Array.from({ length: count }, (_, i) => `X-${i}: y\r\n`);
+      const head = await headOf(`GET / HTTP/1.1\r\nHost: a\r\n${lines.join('')}\r\n`, front);
+      expect([count, head]).toEqual([count, expect.stringMatching(/^HTTP\/1\.1 4\d\d /)]);
+    }
+    expect((await ask(url, '/')).status).toBe(401);
+  });
+
   it('the longest response of Tollgate is no fault', async () => {
     const response = await ask(url, '/', { headers: longest });
     expect([response.status, response.headers['x-ratelimit-limit']]).toEqual([200, String(LARGEST)]);
