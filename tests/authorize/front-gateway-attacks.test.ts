@@ -203,6 +203,25 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
     }
   });
 
+  it('nothing that a consumer names in Connection is removed from a decision', async () => {
+    const { id, secret } = await fleet.admin.makeKey('named', 'ample');
+    const decided = {
+      ...{ 'x-api-key': secret, 'tollgate-key-id': id, 'tollgate-plan': 'ample' },
+      ...{ 'tollgate-customer-id': 'c1', 'x-request-id': expect.any(String) },
+    };
+    const named = Object.keys(decided).join(', ');
+    for (const offer of [`Connection: ${named}`, `Connection: Upgrade, ${named}\r\nUpgrade: websocket`]) {
+      [backend.received.length, backend.upgrades.length] = [0, 0];
+      await headOf(
+        `GET /chat HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secret}\r\nX-Customer-Id: c1\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${offer}\r\n\r\n`,
+        front,
+      );
+      const headers = [...backend.received, ...backend.upgrades][0]?.headers;
+      expect([offer, headers]).toEqual([offer, expect.objectContaining(decided)]);
+      expect(headers?.connection ?? '').not.toContain('tollgate');
+    }
+  });
+
   it('the cookies of the console reach no backend, and all others do', async () => {
     const { secret } = await fleet.admin.makeKey('cookies', 'ample');
     await expectOtherCookies(url, bearer(secret));

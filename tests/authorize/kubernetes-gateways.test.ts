@@ -234,9 +234,9 @@ describe('the fields of a decision', () => {
   });
 
   it.each([
-    ['traefik', '- Cookie', 'X-Original-', '^(Tollgate-|'],
+    ['traefik', '- Cookie', 'X-Original-', '^(Tollgate-|', 'Connection: Upgrade', 'Connection: ""'],
     ['ingress-nginx', ',Cookie', ...DECISION_FIELDS, ...OF_DIALECTS],
-    ['istio', 'prefix: tollgate-', ...OF_DIALECTS],
+    ['istio', 'prefix: tollgate-', 'key: connection, value: upgrade', ...OF_DIALECTS],
     ['envoy-gateway', ...DECISION_FIELDS, ...OF_DIALECTS],
   ])('are removed by %s.yaml', async (example, ...parts) => {
     const text = (await readFile(`k8s/examples/authorize/${example}.yaml`, 'utf8')).toLowerCase();

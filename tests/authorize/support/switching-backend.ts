@@ -12,8 +12,9 @@ export interface Received {
 export class SwitchingBackend {
   readonly #server: Server;
   readonly received: Received[] = [];
-  /** The protocols that it has switched to. */
+  /** The protocols that it has switched to, and the requests for them. */
   readonly switched: string[] = [];
+  readonly upgrades: Received[] = [];
   /** Bytes of bodies. */
   uploaded = 0;
 
@@ -29,7 +30,9 @@ export class SwitchingBackend {
         res.end('from the backend');
       });
     });
-    this.#server.on('upgrade', ({ headers: { upgrade = '' } }, socket) => {
+    this.#server.on('upgrade', ({ method = '', url = '', headers }, socket) => {
+      const { upgrade = '' } = headers;
+      this.upgrades.push({ method, url, headers });
       this.switched.push(upgrade);
       socket.write(
         `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${upgrade}\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n`,
