@@ -175,6 +175,13 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
     const { secret } = await fleet.admin.makeKey('fails', 'ample');
     const response = await ask(url, '/fails', { headers: bearer(secret) });
     expect([response.status, response.text]).toEqual([500, 'from the backend']);
+    // With the limit of the key, and no other.
+    const { ratelimit, 'ratelimit-policy': policy, 'x-ratelimit-limit': limit } = response.headers;
+    expect([ratelimit, policy, limit]).toEqual([
+      expect.stringMatching(/^"ample";r=\d+;t=\d+$/),
+      '"ample";q=1000;w=86400',
+      '1000',
+    ]);
   });
 
   it('calls reuse connections', async () => {
