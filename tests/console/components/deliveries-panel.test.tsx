@@ -1,5 +1,5 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { expect, it } from '@jest/globals';
+import { afterEach, expect, it } from '@jest/globals';
 import { useQueryClient } from '@tanstack/react-query';
 import { screen } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
@@ -19,6 +19,27 @@ function delivery(deliveryId: string, eventType: string, attempts: readonly obje
     body: JSON.stringify({ id: `body of ${deliveryId}` }),
   } as Delivery;
 }
+
+/** Of a window that is taller than all rows. */
+class InSight {
+  readonly #report: IntersectionObserverCallback;
+
+  constructor(report: IntersectionObserverCallback) {
+    this.#report = report;
+  }
+
+  observe(target: Element): void {
+    const entry = { target, isIntersecting: true } as unknown as IntersectionObserverEntry;
+    queueMicrotask(() => this.#report([entry], this as unknown as IntersectionObserver));
+  }
+
+  disconnect(): void {}
+}
+
+const { IntersectionObserver: unseen } = globalThis;
+afterEach(() => {
+  globalThis.IntersectionObserver = unseen;
+});
 
 /** The panel, and what a poll does. */
 function Stage() {
@@ -54,4 +75,24 @@ it('a delivery stays open, as it was last, when the list no longer has it', asyn
   screen.getByRole('button', { name: 'Send again' });
   await user.keyboard('{Escape}');
   expect(screen.queryByText(/body of dlv_1/)).toBeNull();
+});
+
+it('deliveries are read again as they change, until the reader asks for more of them', async () => {
+  globalThis.IntersectionObserver = InSight as unknown as typeof IntersectionObserver;
+  const pageAt = (url: string) =>
+    url.includes('cursor=')
+      ? { deliveries: [delivery('dlv_1', 'tollgate.plan.created')] }
+      : { deliveries: [delivery('dlv_2', 'tollgate.plan.updated')], nextCursor: 'older' };
+  gateway.respond(({ url }) => ({ status: 200, body: pageAt(url) }));
+  render(
+    <SignedIn url={gateway.url} scopes={['webhooks:read']}>
+      <Stage />
+    </SignedIn>,
+  );
+  await screen.findByText('tollgate.plan.updated');
+  const more = await screen.findByRole('button', { name: 'Load more' });
+  expect(gateway.requests.map(({ url }) => url.includes('cursor='))).toEqual([false]);
+  await userEvent.setup().click(more);
+  await screen.findByText('tollgate.plan.created');
+  expect(screen.queryByRole('button', { name: 'Load more' })).toBeNull();
 });

@@ -56,6 +56,8 @@ interface DataTableProps<Row> {
   readonly empty: ReactNode;
   /** For paginated lists. */
   readonly pages?: Pick<LivePages<Row>, 'hasMore' | 'hasNextPageFailed' | 'loadMore'>;
+  /** Further pages are loaded on request alone: a list of one page is read again as it changes, and a longer one is not. */
+  readonly staysLive?: boolean;
   /** The number of rows in the whole list, including those not loaded. */
   readonly total?: number | undefined;
 }
@@ -95,7 +97,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
 }
 
 function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: readonly Row[] }) {
-  const { label, columns, rowHref, onOpen, live, pages, total } = props;
+  const { label, columns, rowHref, onOpen, live, pages, staysLive = false, total } = props;
   const { sorted, sort, setSort } = useSortedRows(props);
   const { element, first, last, beforePx, afterPx, measure } = useVisibleRows(sorted);
   return (
@@ -124,16 +126,17 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
           <Spacer heightPx={afterPx} columns={columns.length} />
         </tbody>
       </table>
-      {pages?.hasMore && <More live={live} pages={pages} />}
+      {pages?.hasMore && <More live={live} pages={pages} staysLive={staysLive} />}
     </>
   );
 }
 
-type MoreProps<Row> = Required<Pick<DataTableProps<Row>, 'live' | 'pages'>>;
+type MoreProps<Row> = Required<Pick<DataTableProps<Row>, 'live' | 'pages' | 'staysLive'>>;
 
-/** Loads the next page when the reader comes near it, or on request after a failure of any page. */
-function More<Row>({ live: { status, dataAt }, pages: { hasNextPageFailed, loadMore } }: MoreProps<Row>) {
-  if (status === 'unavailable' || status === 'failed')
+/** Loads the next page when the reader comes near it; on request after a failure of any page, and for a list that stays live. */
+function More<Row>({ live, pages: { hasNextPageFailed, loadMore }, staysLive }: MoreProps<Row>) {
+  const { status, dataAt } = live;
+  if (staysLive || status === 'unavailable' || status === 'failed')
     return (
       <div className={styles.more}>
         {hasNextPageFailed ? 'The next page was not loaded.' : 'There are more rows.'}{' '}

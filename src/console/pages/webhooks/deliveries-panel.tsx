@@ -49,6 +49,7 @@ export function DeliveriesPanel({ webhook }: { readonly webhook: Webhook }) {
         columns={columnsOf(setOpened)}
         rowId={({ deliveryId }) => deliveryId}
         pages={deliveries}
+        staysLive
         empty={<NoDeliveries isFiltered={status !== undefined} onClear={() => filter('')} />}
       />
       {opened !== undefined && (
