@@ -135,6 +135,21 @@ describe('a request to a webhook', () => {
     expect(await sender().send(outgoing(port), NEVER)).toMatchObject({ responseStatus: 200, fault: null });
   });
 
+  it.each([
+    ['blanks around it', 'Retry-After: \t 60 \t', '60'],
+    ['another one', 'Retry-After: 60\r\nRetry-After: 120', '60'],
+    ['nothing in it', 'Retry-After:', ''],
+    ['no such header', 'X-A: 60', null],
+  ])('has the Retry-After of a response, with %s', async (_what, line, retryAfter) => {
+    const server = createTcpServer((socket: Socket) => {
+      socket.on('error', () => {}).write(`HTTP/1.1 429 Too Many\r\n${line}\r\nContent-Length: 0\r\n\r\n`);
+      closings.push(() => socket.destroy());
+    });
+    closings.push(() => server.close());
+    const outcome = await sender().send(outgoing(await listening(server)), NEVER);
+    expect(outcome).toMatchObject({ responseStatus: 429, retryAfter });
+  });
+
   it('does not decompress what it gets', async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000));
     const port = await receiver((_req, res) => {

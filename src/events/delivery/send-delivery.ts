@@ -75,13 +75,10 @@ export class DeliverySender {
       const sent = request(url, { method: 'POST', headers, body, signal, dispatcher: agent });
       // While undici connects, it does not look at the signal.
       const { statusCode, headers: received, body: response } = await unlessAborted(sent, signal);
-      const retryAfter = received['retry-after'];
+      // A proxy of the endpoint may have added one more. undici keeps the blanks after a value.
+      const [retryAfter] = [received['retry-after']].flat();
       await skim(response);
-      return {
-        responseStatus: statusCode,
-        fault: null,
-        retryAfter: typeof retryAfter === 'string' ? retryAfter : null,
-      };
+      return { responseStatus: statusCode, fault: null, retryAfter: retryAfter?.trim() ?? null };
     } finally {
       await agent.destroy();
     }
