@@ -39,6 +39,7 @@ export const ERROR_CODES = [
   'secret_not_available',
   'webhook_url_not_allowed',
   'webhook_disabled',
+  'not_subscribed',
   'not_found',
   'method_not_allowed',
   'request_timeout',

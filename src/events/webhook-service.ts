@@ -12,6 +12,7 @@ import { isVisible, withTagsOf } from '../permissions/visible-records.ts';
 import type { Random } from '../platform/random.ts';
 import type { AddressPolicy } from './delivery/address-policy.ts';
 import { type Delivery, type DeliveryStatus, isDeliveryId } from './delivery/delivery.ts';
+import { heardPart } from './delivery/make-deliveries.ts';
 import { createWebhookSecret, webhookSecretHint } from './delivery/signature.ts';
 import { patternFault, typesHeardBy, unheardScope } from './event-patterns.ts';
 import { TEST_TYPE } from './event-types.ts';
@@ -276,6 +277,11 @@ export class WebhookService {
     )
       throw new DeliveryNotFound();
     requireEnabled(webhook);
+    if (heardPart(webhook, delivery) === undefined)
+      throw new TollgateError(
+        'not_subscribed',
+        'The webhook does not subscribe to this event any more: the delivery would only be cancelled.',
+      );
     await repository.resend(delivery, webhook, change);
     wake();
   }

@@ -378,9 +378,15 @@ describe('an event', () => {
     clock.advance(DAY_MS);
     await deliver(by);
     expect(receiver.received).toHaveLength(1);
-    expect(await deliveriesOf(made)).toMatchObject([
-      { status: 'cancelled', attempts: [{ responseStatus: 500 }] },
-    ]);
+    const [cancelled] = await deliveriesOf(made);
+    expect(cancelled).toMatchObject({ status: 'cancelled', attempts: [{ responseStatus: 500 }] });
+    const resend = () =>
+      service.resend({ webhookId: made.webhook.id, deliveryId: cancelled?.id ?? '' }, ROOT, change());
+    await expect(resend()).rejects.toMatchObject({ code: 'not_subscribed' });
+    await service.update(made.webhook.id, { changes: { onlyTags: [] }, principal: ROOT }, change());
+    await resend();
+    await deliver(by);
+    expect(receiver.received).toHaveLength(2);
   });
 });
 
@@ -927,10 +933,10 @@ describe('a delivery', () => {
     expect(delivered).toMatchObject({ status: 'succeeded', tries: 2 });
     const again = { webhookId: made.webhook.id, deliveryId: delivered?.id ?? '' };
     await changeTo(made.webhook.id, { onlyTags: ['none'] });
-    await service.resend(again, ROOT, change());
+    await expect(service.resend(again, ROOT, change())).rejects.toMatchObject({ code: 'not_subscribed' });
     await deliver(by);
     expect(receiver.received).toHaveLength(2);
-    expect(await deliveriesOf(made)).toMatchObject([{ status: 'cancelled' }]);
+    expect(await deliveriesOf(made)).toMatchObject([{ status: 'succeeded' }]);
     await changeTo(made.webhook.id, { onlyTags: ['paid'] });
     await service.resend(again, ROOT, change());
     await deliver(by);

@@ -70,6 +70,7 @@ const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   secret_not_available: { status: 409 },
   webhook_url_not_allowed: { status: 400 },
   webhook_disabled: { status: 409 },
+  not_subscribed: { status: 409 },
   not_found: { status: 404 },
   method_not_allowed: { status: 405 },
   request_timeout: { status: 408 },

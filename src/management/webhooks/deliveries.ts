@@ -86,7 +86,7 @@ export const resendDelivery: Endpoint = {
   scope: 'webhooks:write',
   status: 200,
   response: objectOf({ webhookId: TEXT, deliveryId: TEXT, message: TEXT }),
-  errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled'],
+  errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled', 'not_subscribed'],
   async handle({ id, subId: deliveryId, principal, change }, { webhooks }) {
     await webhooks.resend({ webhookId: id, deliveryId }, principal, change);
     return { webhookId: id, deliveryId, message: 'The delivery is being sent again.' };
