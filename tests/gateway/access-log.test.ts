@@ -29,7 +29,7 @@ beforeAll(async () => {
     ...{ ADMIN_PORT: '0', AUTHORIZE_TOKEN: 'token-of-the-gateway-in-front' },
     BACKEND_URL: `http://127.0.0.1:${nowhere}`,
   });
-  const withoutPostgres = { DATABASE_URL: `postgres://tollgate:none@127.0.0.1:${nowhere}/tollgate` };
+  const withoutPostgres = { DATABASE_URL: 'postgres://tollgate:none@127.0.0.1:1/tollgate' };
   unknowing = await another(withoutPostgres, { isReady: false });
 });
 afterAll(async () => {
