@@ -62,8 +62,7 @@ export class InProcessRateLimiter implements RateLimiter {
   #meet({ keyId, limits, customerId }: LimitSubject, nowMs: number): MetWindow[] {
     let opening = 0;
     return limits.map((limit) => {
-      const place = this.#table.place({ keyId, customerId, opening }, limit, nowMs);
-      const open = this.#table.window(place, nowMs);
+      const { place, open } = this.#table.find({ keyId, customerId, opening }, limit, nowMs);
       if (place.kind === 'customerWindows' && open === undefined) opening += 1;
       const isShared = limit.per === 'customer' && place.kind === 'windows';
       return { limit, place, open, quota: limitAt(limit, nowMs), isShared };

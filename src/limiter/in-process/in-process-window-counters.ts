@@ -38,8 +38,7 @@ export class InProcessWindowCounters implements WindowCounters {
   async read({ keyId, limits, customerId }: CounterSubject): Promise<WindowCounts> {
     const nowMs = this.#clock.nowMs();
     const counters = limits.map((limit): WindowCounter => {
-      const place = this.#table.place({ keyId, customerId }, limit, nowMs);
-      const open = this.#table.window(place, nowMs);
+      const { open } = this.#table.find({ keyId, customerId }, limit, nowMs);
       if (open === undefined) return { limit, used: 0, granted: 0, resetAtMs: null };
       return { limit, used: open.used + open.granted, granted: open.granted, resetAtMs: open.resetAtMs };
     });
@@ -72,9 +71,12 @@ export class InProcessWindowCounters implements WindowCounters {
     if (this.#table.version(keyId, nowMs) === TOMBSTONE) return;
     for (const limit of limits) {
       if (!this.#isNew(operationId, keyId, windowNameOf(limit, customerId, false))) continue;
-      const place = this.#table.place({ keyId, customerId }, limit, nowMs);
       const resetAtMs = windowEndMs(nowMs, limit.period);
-      const open = this.#table.window(place, nowMs) ?? { resetAtMs, used: 0, granted: 0 };
+      const { place, open = { resetAtMs, used: 0, granted: 0 } } = this.#table.find(
+        { keyId, customerId },
+        limit,
+        nowMs,
+      );
       open.used = Math.max(open.used - units, -MOST);
       open.granted = Math.min(open.granted + units, MOST);
       this.#table.openWindow(place, open, nowMs);
@@ -99,10 +101,7 @@ export class InProcessWindowCounters implements WindowCounters {
 
   async passOnce({ keyId, limit, customerId, threshold, quota }: PassedThreshold): Promise<boolean> {
     const nowMs = this.#clock.nowMs();
-    const open = this.#table.window(
-      this.#table.place({ keyId, customerId: customerId ?? '' }, limit, nowMs),
-      nowMs,
-    );
+    const { open } = this.#table.find({ keyId, customerId: customerId ?? '' }, limit, nowMs);
     // It was reset, or has ended, since it passed.
     if (open === undefined) return true;
     const passed = this.#passed.get(open) ?? new Map<number, string>();

@@ -39,6 +39,11 @@ export interface WindowPlace {
   readonly name: string;
 }
 
+interface FoundWindow {
+  readonly place: WindowPlace;
+  readonly open: OpenWindow | undefined;
+}
+
 /** A customer of a key. */
 interface CountedCustomer {
   readonly keyId: string;
@@ -64,15 +69,17 @@ export class WindowTable {
     return this.#entries.size;
   }
 
-  /** Where a limit counts a customer. Customers beyond the bound share a window. */
-  place({ keyId, customerId, opening = 0 }: CountedCustomer, limit: Limit, nowMs: number): WindowPlace {
-    if (limit.per === 'key') return { keyId, kind: 'windows', name: limit.windowName };
-    const own = { keyId, kind: 'customerWindows', name: customerWindowName(limit, customerId) } as const;
-    if (this.window(own, nowMs) !== undefined) return own;
+  /** Where a limit counts a customer, and the window that is open there. Customers beyond the bound share one. */
+  find({ keyId, customerId, opening = 0 }: CountedCustomer, limit: Limit, nowMs: number): FoundWindow {
+    if (limit.per === 'key') return this.#at({ keyId, kind: 'windows', name: limit.windowName }, nowMs);
+    const name = customerWindowName(limit, customerId);
+    const own = this.#at({ keyId, kind: 'customerWindows', name }, nowMs);
+    if (own.open !== undefined) return own;
     const isOther =
       customerId === OTHER_CUSTOMERS ||
       this.#hasCustomerWindows(keyId, MAX_CUSTOMER_WINDOWS - opening, nowMs);
-    return isOther ? { keyId, kind: 'windows', name: customerWindowName(limit, OTHER_CUSTOMERS) } : own;
+    if (!isOther) return own;
+    return this.#at({ keyId, kind: 'windows', name: customerWindowName(limit, OTHER_CUSTOMERS) }, nowMs);
   }
 
   /** The open window of a place. */
@@ -110,6 +117,10 @@ export class WindowTable {
 
   setVersion(keyId: string, stored: StoredVersion, nowMs: number): void {
     this.#entry(keyId, nowMs).version = stored;
+  }
+
+  #at(place: WindowPlace, nowMs: number): FoundWindow {
+    return { place, open: this.window(place, nowMs) };
   }
 
   /** Whether a key has at least `count` open windows of customers. Looks through them only where there may be that many. */
