@@ -146,7 +146,7 @@ describe('a request to a webhook', () => {
       closings.push(() => socket.destroy());
     });
     closings.push(() => server.close());
-    const outcome = await sender().send(outgoing(await listening(server)), NEVER);
+    const outcome = await sender().send(outgoing(await listenOnLoopback(server)), NEVER);
     expect(outcome).toMatchObject({ responseStatus: 429, retryAfter });
   });
 

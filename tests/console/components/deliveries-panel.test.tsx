@@ -84,11 +84,7 @@ it('deliveries are read again as they change, until the reader asks for more of 
       ? { deliveries: [delivery('dlv_1', 'tollgate.plan.created')] }
       : { deliveries: [delivery('dlv_2', 'tollgate.plan.updated')], nextCursor: 'older' };
   gateway.respond(({ url }) => ({ status: 200, body: pageAt(url) }));
-  render(
-    <SignedIn url={gateway.url} scopes={['webhooks:read']}>
-      <Stage />
-    </SignedIn>,
-  );
+  gateway.render(['webhooks:read'], <Stage />);
   await screen.findByText('tollgate.plan.updated');
   const more = await screen.findByRole('button', { name: 'Load more' });
   expect(gateway.requests.map(({ url }) => url.includes('cursor='))).toEqual([false]);
