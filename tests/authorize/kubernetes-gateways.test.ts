@@ -244,6 +244,17 @@ describe('the fields of a decision', () => {
     for (const part of parts) expect(removing).toContain(part.toLowerCase());
   });
 
+  it('are not removed after the decision by Traefik, which goes by what a consumer names in Connection', async () => {
+    const text = await readFile('k8s/examples/authorize/traefik.yaml', 'utf8');
+    const order = [...text.matchAll(/middlewares:\n +- name: (.+)\n +- name: (.+)\n/g)].map(
+      ([, ...names]) => names,
+    );
+    expect(order).toEqual([
+      ['websocket', 'tollgate'],
+      ['no-upgrade', 'tollgate'],
+    ]);
+  });
+
   it('and the cookies of the console: Istio removes these as Envoy does', async () => {
     const code = (text: string): string[] => {
       const [, indent = '', after = ''] = /^( *)inline_string: \|\n([\s\S]*)$/m.exec(text) ?? [];

@@ -164,7 +164,9 @@ describe('completeUntil', () => {
       }
       return Math.min(...untilMs);
     };
-    const untilComplete = (ms: number) => until(async () => ((await completeUntil()) ?? 0) > ms);
+    // Each look is four series.
+    const untilComplete = (ms: number) =>
+      until(async () => ((await completeUntil()) ?? 0) > ms, { longestPauseMs: 200 });
     await untilComplete(endedAt[0] ?? Date.now());
     relay.reject();
     const awayAt = Date.now();

@@ -79,15 +79,19 @@ it('a delivery stays open, as it was last, when the list no longer has it', asyn
 
 it('deliveries are read again as they change, until the reader asks for more of them', async () => {
   globalThis.IntersectionObserver = InSight as unknown as typeof IntersectionObserver;
+  const newest = [delivery('dlv_2', 'tollgate.plan.updated')];
   const pageAt = (url: string) =>
     url.includes('cursor=')
       ? { deliveries: [delivery('dlv_1', 'tollgate.plan.created')] }
-      : { deliveries: [delivery('dlv_2', 'tollgate.plan.updated')], nextCursor: 'older' };
+      : { deliveries: newest, nextCursor: 'older' };
   gateway.respond(({ url }) => ({ status: 200, body: pageAt(url) }));
   gateway.render(['webhooks:read'], <Stage />);
   await screen.findByText('tollgate.plan.updated');
   const more = await screen.findByRole('button', { name: 'Load more' });
-  expect(gateway.requests.map(({ url }) => url.includes('cursor='))).toEqual([false]);
+  newest.unshift(delivery('dlv_3', 'tollgate.plan.deleted'));
+  screen.getByText('Poll').click();
+  await screen.findByText('tollgate.plan.deleted');
+  expect(gateway.requests.map(({ url }) => url.includes('cursor='))).toEqual([false, false]);
   await userEvent.setup().click(more);
   await screen.findByText('tollgate.plan.created');
   expect(screen.queryByRole('button', { name: 'Load more' })).toBeNull();

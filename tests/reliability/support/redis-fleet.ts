@@ -43,9 +43,10 @@ async function openRedisFleet<Replica extends RunningGateway>(
   const started = await Promise.allSettled(settings.map((own) => start({ ...environment, ...own })));
   const replicas = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   const stop = async () => {
-    await Promise.all(replicas.map(options.end));
+    const ended = await Promise.allSettled(replicas.map(options.end));
     await backend.stop();
     await database.drop();
+    for (const one of ended) if (one.status === 'rejected') throw one.reason;
   };
   try {
     for (const one of started) if (one.status === 'rejected') throw one.reason;
