@@ -9,6 +9,7 @@ import { launchChromium } from '../support/launch-chromium.ts';
 import { openTestRecords } from '../support/records.ts';
 import { scriptCommand } from '../support/script-command.ts';
 import { findPostgres, findRedis, makeMigratedDatabase } from '../support/test-stores.ts';
+import { median } from './measure/statistics.ts';
 
 scriptCommand(
   'bench:console',
@@ -107,9 +108,8 @@ async function measure(chrome: Browser, url: string): Promise<void> {
       await wait(SETTLED_MS);
       if (reading === 0) first = asked;
     }
-    const median = times.toSorted((a, b) => a - b)[Math.floor(READINGS / 2)];
     out.write(
-      `${name.padEnd(16)} ${figure(times[0])} ${figure(median)}  ${first.length}: ${[...new Set(first)].join(' ')}\n`,
+      `${name.padEnd(16)} ${figure(times[0])} ${figure(median(times))}  ${first.length}: ${[...new Set(first)].join(' ')}\n`,
     );
   }
 }

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { sampleChange, sampleKey, samplePlan, storeKeys } from '../support/sample-records.ts';
 import { scriptCommand } from '../support/script-command.ts';
+import { median } from './measure/statistics.ts';
 import { withRecords } from './setup/with-records.ts';
 
 scriptCommand(
@@ -61,8 +62,4 @@ async function measure({ keys, db }: Records, keyIds: readonly string[]): Promis
   say('a query of a thousand keys', checkMs / (KEYS / BATCH), 'ms');
   say('share of a core of the gateway', ownMs / INTERVAL_SECONDS / 10, '%');
   say('share of a core of Postgres, at most', (checkMs - ownMs) / INTERVAL_SECONDS / 10, '%');
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
 }

@@ -11,6 +11,7 @@ import {
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { scriptCommand, wholeNumber } from '../support/script-command.ts';
+import { median } from './measure/statistics.ts';
 import { withRecords } from './setup/with-records.ts';
 
 const KEYS: number = scriptCommand(
@@ -144,7 +145,7 @@ async function timeOf(read: () => Promise<unknown>): Promise<number> {
     await read();
     times.push(performance.now() - startedAtMs);
   }
-  return times.toSorted((a, b) => a - b)[Math.floor(READINGS / 2)] ?? Number.NaN;
+  return median(times);
 }
 
 function figure(ms = Number.NaN): string {

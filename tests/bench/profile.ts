@@ -8,7 +8,7 @@ import { cpuNs } from './measure/process-counts.ts';
 import { warmUp } from './measure/run-cases.ts';
 import { spreadOf } from './measure/statistics.ts';
 import { countSyscalls, SYSCALLS } from './measure/syscall-counts.ts';
-import { decimal, table } from './report/table.ts';
+import { decimal, factor, table } from './report/table.ts';
 import { startRelay } from './setup/plain-gateways.ts';
 import { findPrograms } from './setup/programs.ts';
 import { startWorld, type World } from './setup/world.ts';
@@ -84,8 +84,8 @@ async function compare(subjects: readonly Subject[], connections: number): Promi
   for (const [subject, us] of cpu) {
     const ratio = spreadOf(us.map((one, round) => one / (yardstick[round] ?? Number.NaN)));
     const cells = await syscallCells(subject, loadOf(subject));
-    const spread = `${decimal(ratio.median, 2)} (${decimal(ratio.low, 2)}–${decimal(ratio.high, 2)})`;
-    rows.push([subject.title, decimal(spreadOf(us).median), decimal(Math.min(...us)), spread, ...cells]);
+    const ofNginx = factor(ratio);
+    rows.push([subject.title, decimal(spreadOf(us).median), decimal(Math.min(...us)), ofNginx, ...cells]);
   }
   const heads = ['', 'CPU µs', 'least', '× nginx', 'system calls', ...SYSCALLS, 'other'];
   process.stdout.write(`\n${connections} connections\n\n${table(heads, rows)}\n`);

@@ -6,6 +6,7 @@ import type { World } from '../setup/world.ts';
 import { RedisProbe } from './redis-counts.ts';
 import { type Round, runRound } from './round.ts';
 import { warmUp } from './run-cases.ts';
+import { shuffled } from './statistics.ts';
 
 /** How a decision reaches a gateway: `proxied` and `asked` are the same replica. */
 export const WAYS = ['proxied', 'asked', 'auth-request', 'nginx-lua'] as const;
@@ -62,11 +63,4 @@ export async function measureDecisions(
     probe.close();
     for (const stop of stops.toReversed()) await stop();
   }
-}
-
-function shuffled(ways: Ways): Ways {
-  return ways
-    .map((way) => ({ way, rank: Math.random() }))
-    .toSorted((one, other) => one.rank - other.rank)
-    .map(({ way }) => way);
 }

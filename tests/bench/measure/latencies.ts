@@ -1,8 +1,8 @@
 import { MAIN_CASE } from '../cases.ts';
 import { CONNECTIONS, runLoad } from '../load/run-load.ts';
 import type { CandidateName } from '../setup/candidate.ts';
-import { shuffledCandidates, type World } from '../setup/world.ts';
-import { median } from './statistics.ts';
+import type { World } from '../setup/world.ts';
+import { median, shuffled } from './statistics.ts';
 
 /** Percentiles as a client sees them. Milliseconds. */
 interface Latency {
@@ -27,7 +27,7 @@ export async function measureLatencies(
 ): Promise<readonly CandidateLatencies[]> {
   const seen = new Map<CandidateName, { one: Latency[]; half: CandidateLatencies['halfLoad'][] }>();
   for (let round = 0; round < rounds; round += 1) {
-    for (const { name, port } of shuffledCandidates(world)) {
+    for (const { name, port } of shuffled(world.candidates)) {
       const of = seen.get(name) ?? { one: [], half: [] };
       seen.set(name, of);
       const load = { benchCase: MAIN_CASE, port, seconds };

@@ -2,10 +2,11 @@ import { type BenchCase, MAIN_CASE } from '../cases.ts';
 import { runLoad } from '../load/run-load.ts';
 import type { BenchOptions } from '../options.ts';
 import { type CandidateName, MAIN_CASE_ONLY } from '../setup/candidate.ts';
-import { shuffledCandidates, type World } from '../setup/world.ts';
+import type { World } from '../setup/world.ts';
 import { countEvents, type EventCounts } from './event-counts.ts';
 import { RedisProbe } from './redis-counts.ts';
 import { type Round, runRound } from './round.ts';
+import { shuffled } from './statistics.ts';
 import { useEveryKey } from './use-every-key.ts';
 
 /** All that was measured of one case. */
@@ -39,7 +40,7 @@ export async function runCase(
   // The A/A pair tells how much noise there is. Where time is short that is measured in the main case only.
   const takesPart = ({ name }: { readonly name: CandidateName }) =>
     isMain || !(MAIN_CASE_ONLY.includes(name) || (options.isQuick && name === 'tollgate-again'));
-  const candidates = () => shuffledCandidates(world).filter(takesPart);
+  const candidates = () => shuffled(world.candidates).filter(takesPart);
   if (isMain || !options.isQuick) {
     for (const { port } of candidates()) await warmUp(world, benchCase, port);
   }

@@ -15,6 +15,19 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: median(values), low: quantile(values, 0.25), high: quantile(values, 0.75) };
 }
 
+/** How far a ratio that should be 1 is from it: the larger distance of its quartiles. */
+export function distanceFromOne({ low, high }: Spread): number {
+  return Math.max(Math.abs(low - 1), Math.abs(high - 1));
+}
+
+/** The values in an order that chance decides. */
+export function shuffled<Value>(values: readonly Value[]): readonly Value[] {
+  return values
+    .map((value) => ({ value, rank: Math.random() }))
+    .toSorted((one, other) => one.rank - other.rank)
+    .map(({ value }) => value);
+}
+
 /** Between the two nearest values in proportion. */
 function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);

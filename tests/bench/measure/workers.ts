@@ -6,6 +6,7 @@ import type { World } from '../setup/world.ts';
 import { RedisProbe } from './redis-counts.ts';
 import { type Round, runRound } from './round.ts';
 import { warmUp } from './run-cases.ts';
+import { shuffled } from './statistics.ts';
 
 /** How many processes share the port. */
 export const WORKER_COUNTS = [1, 2] as const;
@@ -40,8 +41,7 @@ export async function measureWorkers(
       for (let worker = 0; worker < workers; worker += 1) await warmUp(world, MAIN_CASE, candidate.port);
     }
     for (let round = 0; round < options.workerRounds; round += 1) {
-      const order = Math.random() < 0.5 ? replicas : replicas.toReversed();
-      for (const { workers, candidate } of order) {
+      for (const { workers, candidate } of shuffled(replicas)) {
         const result = await runRound(world, probe, { benchCase: MAIN_CASE, candidate, round }, options);
         if (result.fault !== undefined) say(`void: WORKERS=${workers}: ${result.fault}`);
         rounds.push({ ...result, workers });

@@ -1,5 +1,5 @@
 import { type BenchResult, medianOf, noiseOf, type RoundNumber, ratioOf } from './bench-result.ts';
-import { decimal, table } from './table.ts';
+import { decimal, factor, table } from './table.ts';
 
 /** This checkout as a multiple of the one that `--against` names; undefined where none takes part. */
 export function againstTable({ cases, options, garbage, garbageBefore }: BenchResult): string | undefined {
@@ -7,8 +7,7 @@ export function againstTable({ cases, options, garbage, garbageBefore }: BenchRe
   const rows = cases.map((one) => {
     const ratio = (number: RoundNumber) => {
       const found = ratioOf(one, ['tollgate', 'tollgate-before'], number);
-      if (found === undefined) return '–';
-      return `${decimal(found.median, 2)} (${decimal(found.low, 2)}–${decimal(found.high, 2)})`;
+      return found === undefined ? '–' : factor(found);
     };
     const both = (name: 'tollgate' | 'tollgate-before') => [
       decimal(one.events[name]?.syscalls ?? Number.NaN),

@@ -6,7 +6,7 @@ import type { MemoryCourse } from '../measure/memory.ts';
 import type { Round } from '../measure/round.ts';
 import type { CaseResult } from '../measure/run-cases.ts';
 import type { StartUp } from '../measure/start-up.ts';
-import { median, type Spread, spreadOf } from '../measure/statistics.ts';
+import { distanceFromOne, median, type Spread, spreadOf } from '../measure/statistics.ts';
 import type { WorkersRound } from '../measure/workers.ts';
 import type { BenchOptions } from '../options.ts';
 import { CANDIDATES, type CandidateName } from '../setup/candidate.ts';
@@ -70,7 +70,7 @@ export function ratioOf(
  */
 export function noiseOf(result: CaseResult): number | undefined {
   const ratio = ratioOf(result, ['tollgate-again', 'tollgate']);
-  return ratio && Math.max(Math.abs(ratio.low - 1), Math.abs(ratio.high - 1));
+  return ratio && distanceFromOne(ratio);
 }
 
 /** Requests per second of each candidate in the main case, as far as it was measured. */

@@ -1,7 +1,7 @@
 import { DECISION_CASES, type DecisionsRound, WAYS, type Way } from '../measure/decisions.ts';
 import { median, spreadOf } from '../measure/statistics.ts';
 import type { BenchResult } from './bench-result.ts';
-import { decimal, table } from './table.ts';
+import { decimal, factor, table } from './table.ts';
 
 const TITLES: Readonly<Record<Way, string>> = {
   proxied: 'a request that Tollgate proxies',
@@ -50,6 +50,5 @@ function ratio(rounds: readonly DecisionsRound[], beside: readonly DecisionsRoun
     const other = beside.find(({ round }) => round === one.round);
     return other === undefined ? [] : [one[number] / other[number]];
   });
-  const { median: middle, low, high } = spreadOf(ratios);
-  return `${decimal(middle, 2)} (${decimal(low, 2)}–${decimal(high, 2)})`;
+  return factor(spreadOf(ratios));
 }

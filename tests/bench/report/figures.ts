@@ -2,8 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { CandidateName } from '../setup/candidate.ts';
 import { type BenchResult, medianOf, type RoundNumber, ratioOf } from './bench-result.ts';
-import { decimal } from './table.ts';
-import { factor, residentMegabytes, throughputOfTwoToOne } from './workers-table.ts';
+import { decimal, factor } from './table.ts';
+import { residentMegabytes, throughputOfTwoToOne } from './workers-table.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 /** The published run, of which all figures are taken. */

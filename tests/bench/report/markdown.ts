@@ -4,7 +4,7 @@ import { CANDIDATE_TITLES, CANDIDATES, type CandidateName } from '../setup/candi
 import { againstTable } from './against-table.ts';
 import { type BenchResult, medianOf, noiseOf, ratioOf } from './bench-result.ts';
 import { decisionsTable } from './decisions-table.ts';
-import { decimal, table } from './table.ts';
+import { decimal, factor, table } from './table.ts';
 import { workersTable } from './workers-table.ts';
 
 /** The result as the one table of `docs/performance.md`, with what belongs under it. */
@@ -90,7 +90,7 @@ function ratio(result: CaseResult, name: CandidateName, yardstick: CandidateName
   if (name === yardstick) return '1';
   const found = ratioOf(result, [name, yardstick]);
   if (found === undefined) return '–';
-  const text = `${decimal(found.median, 2)} (${decimal(found.low, 2)}–${decimal(found.high, 2)})`;
+  const text = factor(found);
   const noise = noiseOf(result);
   return noise !== undefined && Math.abs(found.median - 1) < 2 * noise ? `${text}, not resolved` : text;
 }

@@ -1,6 +1,13 @@
+import type { Spread } from '../measure/statistics.ts';
+
 /** A number for a table; a dash where there is none. */
 export function decimal(value: number, digits = 1): string {
   return Number.isFinite(value) ? value.toFixed(digits) : '–';
+}
+
+/** The median, and the quartiles. */
+export function factor({ median, low, high }: Spread): string {
+  return `${decimal(median, 2)} (${decimal(low, 2)}–${decimal(high, 2)})`;
 }
 
 /** A table in Markdown. */

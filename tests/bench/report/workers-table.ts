@@ -1,7 +1,7 @@
 import { median, type Spread, spreadOf } from '../measure/statistics.ts';
 import { WORKER_COUNTS, type WorkerCount, type WorkersRound } from '../measure/workers.ts';
 import type { BenchResult } from './bench-result.ts';
-import { decimal, table } from './table.ts';
+import { decimal, factor, table } from './table.ts';
 
 /** Two workers against one, with what the figures can't tell; undefined when it was not measured. */
 export function workersTable({ workers: rounds, machine }: BenchResult): string | undefined {
@@ -52,9 +52,4 @@ function ratioOfTwoToOne(rounds: readonly WorkersRound[], number: (round: Worker
       return one === undefined ? [] : [number(two) / number(one)];
     }),
   );
-}
-
-/** The median, and the quartiles. */
-export function factor({ median: middle, low, high }: Spread): string {
-  return `${decimal(middle, 2)} (${decimal(low, 2)}–${decimal(high, 2)})`;
 }

@@ -1,5 +1,5 @@
 import type { Spread } from '../measure/statistics.ts';
-import { decimal } from '../report/table.ts';
+import { decimal, factor } from '../report/table.ts';
 import type { ScaleWorld } from './scale-world.ts';
 
 /** What the sizing page calculates with, each with its unit. */
@@ -59,11 +59,11 @@ const MOST_SPREAD = 0.25;
 
 /** The verdict on a ratio of CPU times. */
 export function verdictOnRatio(what: string, ratio: Spread, most: number, spread: number): Verdict {
-  const { median, low, high } = ratio;
+  const { median } = ratio;
   const isResolved = spread < MOST_SPREAD && (median <= most || median - most > spread * most);
   return {
     budget: `${what} ≤ ${most} ×`,
-    measured: `${decimal(median, 2)} (${decimal(low, 2)}–${decimal(high, 2)})`,
+    measured: factor(ratio),
     holds: isResolved ? median <= most : undefined,
   };
 }

@@ -1,6 +1,6 @@
 import type { LoadResult } from '../load/run-load.ts';
 import { cpuNs } from '../measure/process-counts.ts';
-import { median, type Spread, spreadOf } from '../measure/statistics.ts';
+import { distanceFromOne, median, type Spread, shuffled, spreadOf } from '../measure/statistics.ts';
 
 /** Something that takes part in rounds: processes under one load. */
 export interface Contestant<Name extends string = string> {
@@ -35,10 +35,7 @@ export async function takeTurns<Name extends string>(
   >;
   for (const contestant of contestants) await contestant.run(warmUpSeconds);
   for (let round = 0; round < rounds; round += 1) {
-    const order = contestants
-      .map((one) => ({ one, rank: Math.random() }))
-      .toSorted((a, b) => a.rank - b.rank);
-    for (const { one } of order) {
+    for (const one of shuffled(contestants)) {
       const before = [cpuNs(one.pids()), cpuNs(one.redisPids)] as const;
       const { requests, p99Us, limited, broken } = await one.run(seconds);
       const perRequest = (ns: number) => ns / 1000 / requests;
@@ -61,8 +58,7 @@ export function ratioOfTurns(turns: readonly Turn[], base: readonly Turn[]): Spr
 
 /** How far the A/A pair is apart: the largest distance from 1 of the quartiles of its ratio. */
 export function spreadOfPair(again: readonly Turn[], base: readonly Turn[]): number {
-  const { low, high } = ratioOfTurns(again, base);
-  return Math.max(Math.abs(low - 1), Math.abs(high - 1));
+  return distanceFromOne(ratioOfTurns(again, base));
 }
 
 /** Of all rounds. */

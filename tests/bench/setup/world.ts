@@ -104,14 +104,6 @@ export async function startWorld(
   }
 }
 
-/** The candidates in an order that chance decides. */
-export function shuffledCandidates({ candidates }: World): readonly Candidate[] {
-  return candidates
-    .map((candidate) => ({ candidate, rank: Math.random() }))
-    .toSorted((one, other) => one.rank - other.rank)
-    .map(({ candidate }) => candidate);
-}
-
 async function makeKeysOnce(world: TollgateWorld): Promise<BenchKeys> {
   const tollgate = await startTollgate(world);
   try {

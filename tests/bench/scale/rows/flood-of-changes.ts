@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { cpuNs } from '../../measure/process-counts.ts';
-import { median, spreadOf } from '../../measure/statistics.ts';
+import { distanceFromOne, median, spreadOf } from '../../measure/statistics.ts';
 import { decimal } from '../../report/table.ts';
 import type { TollgateCandidate } from '../../setup/tollgate.ts';
 import { metricOf, transactions } from '../counts.ts';
@@ -81,8 +81,7 @@ async function measure(
   }
   const ratioTo = (which: 'again' | 'changed') =>
     spreadOf(turns[which].map(({ cpuUs }, round) => cpuUs / (turns.quiet[round]?.cpuUs ?? Number.NaN)));
-  const again = ratioTo('again');
-  const spread = Math.max(Math.abs(again.low - 1), Math.abs(again.high - 1));
+  const spread = distanceFromOne(ratioTo('again'));
   const perSecond = seen.changes / (2 * world.size.seconds * world.size.rounds);
   const edit = await measurePlanEdit(world, serving, changing);
   const cpuOf = (which: keyof typeof turns) => decimal(median(turns[which].map(({ cpuUs }) => cpuUs)));
