@@ -1,4 +1,3 @@
-import { createWriteStream } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Browser } from 'playwright-core';
@@ -31,7 +30,6 @@ const PAGES = [
   { name: 'Usage by key', path: '/usage?groupBy=key', shown: 'figure canvas' },
 ] as const;
 
-const out = createWriteStream('', { fd: 1 });
 const [postgres, redis] = await Promise.all([findPostgres(), findRedis()]);
 process.env.TEST_DATABASE_URL = postgres.url;
 process.env.TEST_DATABASE_TEMPLATE = (await makeMigratedDatabase(postgres)).url;
@@ -93,7 +91,7 @@ async function measure(chrome: Browser, url: string): Promise<void> {
   await page.getByLabel('Token', { exact: true }).fill(ROOT_TOKEN);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('navigation', { name: 'Pages' }).waitFor();
-  out.write(
+  process.stdout.write(
     `${'page'.padEnd(16)} ${'first'.padStart(9)} ${'median'.padStart(9)}  requests of the first load\n`,
   );
   for (const { name, path, shown } of PAGES) {
@@ -108,7 +106,7 @@ async function measure(chrome: Browser, url: string): Promise<void> {
       await wait(SETTLED_MS);
       if (reading === 0) first = asked;
     }
-    out.write(
+    process.stdout.write(
       `${name.padEnd(16)} ${figure(times[0])} ${figure(median(times))}  ${first.length}: ${[...new Set(first)].join(' ')}\n`,
     );
   }

@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -8,6 +7,7 @@ import type { Records } from '../../src/storage/postgres/open-records.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { freePort } from '../support/free-port.ts';
 import { positiveNumber, scriptCommand } from '../support/script-command.ts';
+import { printFigure } from './report/table.ts';
 import { taskWithWebhook, writeUsage } from './setup/usage-delivery.ts';
 import { withRecords } from './setup/with-records.ts';
 
@@ -23,12 +23,6 @@ const { away: isAway = false }: { readonly away?: boolean } = script.opts();
 
 const SAMPLE_MS = 250;
 const MEBIBYTE = 2 ** 20;
-
-const out = createWriteStream('', { fd: 1 });
-const say = (name: string, value: number, unit: string) =>
-  out.write(
-    `${name.padEnd(58)} ${value.toLocaleString('en', { maximumFractionDigits: 2 }).padStart(12)} ${unit}\n`,
-  );
 
 let received = 0;
 let requests = 0;
@@ -51,8 +45,8 @@ async function measure(records: Records): Promise<void> {
   const meter = new Meter();
   task.start();
   await meter.sampleUntil(async () => received >= keys);
-  say('events of usage', keys, 'events');
-  say('requests', requests, 'requests');
+  printFigure('events of usage', keys, 'events');
+  printFigure('requests', requests, 'requests');
   meter.report('from the first to the last');
   await task.stop();
 }
@@ -65,20 +59,20 @@ async function measureBacklog(records: Records): Promise<void> {
   const filling = new Meter();
   task.start();
   await filling.sampleUntil(async () => (await countDeliveries(db)) === keys);
-  say('deliveries that wait', keys, 'deliveries');
+  printFigure('deliveries that wait', keys, 'deliveries');
   filling.report('until all wait');
   await sayTables(db);
   const { rows } = await sql<{
     attempts: string;
   }>`SELECT sum(tries) AS attempts FROM webhook_deliveries`.execute(db);
-  say('attempts while the receiver was away', Number(rows[0]?.attempts), 'attempts');
+  printFigure('attempts while the receiver was away', Number(rows[0]?.attempts), 'attempts');
   await startReceiver(port);
   // In place of up to 24 hours: all that failed is due.
   await sql`UPDATE webhook_deliveries SET next_attempt_at = now() WHERE next_attempt_at > now()`.execute(db);
   const draining = new Meter();
   await draining.sampleUntil(async () => received >= keys);
   draining.report('until all are delivered');
-  say('requests', requests, 'requests');
+  printFigure('requests', requests, 'requests');
   await sayTables(db);
   await task.stop();
 }
@@ -95,7 +89,7 @@ async function sayTables(db: RecordsDatabase): Promise<void> {
     const { rows } = await sql<{ bytes: string }>`SELECT pg_total_relation_size(${table}) AS bytes`.execute(
       db,
     );
-    say(`table ${table}, with its indexes`, Number(rows[0]?.bytes) / MEBIBYTE, 'MiB');
+    printFigure(`table ${table}, with its indexes`, Number(rows[0]?.bytes) / MEBIBYTE, 'MiB');
   }
 }
 
@@ -117,12 +111,12 @@ class Meter {
     const seconds = (performance.now() - this.#startedAtMs) / 1000;
     const { user, system } = process.cpuUsage(this.#cpu);
     const cpuSeconds = (user + system) / 1e6;
-    say(what, seconds, 's');
-    say('CPU time of the replica', cpuSeconds, 's');
-    say('share of a core', (cpuSeconds / seconds) * 100, '%');
-    say('CPU time of a million events', (cpuSeconds / keys) * 1e6, 's');
-    say('resident memory before', this.#beforeBytes / MEBIBYTE, 'MiB');
-    say('resident memory at most', this.#mostBytes / MEBIBYTE, 'MiB');
+    printFigure(what, seconds, 's');
+    printFigure('CPU time of the replica', cpuSeconds, 's');
+    printFigure('share of a core', (cpuSeconds / seconds) * 100, '%');
+    printFigure('CPU time of a million events', (cpuSeconds / keys) * 1e6, 's');
+    printFigure('resident memory before', this.#beforeBytes / MEBIBYTE, 'MiB');
+    printFigure('resident memory at most', this.#mostBytes / MEBIBYTE, 'MiB');
   }
 }
 

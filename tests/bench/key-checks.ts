@@ -1,9 +1,9 @@
-import { createWriteStream } from 'node:fs';
 import { sql } from 'kysely';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { sampleChange, sampleKey, samplePlan, storeKeys } from '../support/sample-records.ts';
 import { scriptCommand } from '../support/script-command.ts';
 import { median } from './measure/statistics.ts';
+import { printFigure } from './report/table.ts';
 import { withRecords } from './setup/with-records.ts';
 
 scriptCommand(
@@ -17,10 +17,6 @@ const ROUNDS = 30;
 /** As the revalidator asks. */
 const BATCH = 1000;
 const INTERVAL_SECONDS = 3;
-
-const out = createWriteStream('', { fd: 1 });
-const say = (name: string, value: number, unit: string) =>
-  out.write(`${name.padEnd(58)} ${value.toFixed(2).padStart(12)} ${unit}\n`);
 
 await withRecords(async (records) => measure(records, await makeKeys(records)));
 
@@ -57,9 +53,9 @@ async function measure({ keys, db }: Records, keyIds: readonly string[]): Promis
     own.push((user + system) / 1000);
   }
   const [checkMs, ownMs] = [median(elapsed), median(own)];
-  say(`check of ${KEYS} keys, from begin to end`, checkMs, 'ms');
-  say('of it in the process of the gateway', ownMs, 'ms');
-  say('a query of a thousand keys', checkMs / (KEYS / BATCH), 'ms');
-  say('share of a core of the gateway', ownMs / INTERVAL_SECONDS / 10, '%');
-  say('share of a core of Postgres, at most', (checkMs - ownMs) / INTERVAL_SECONDS / 10, '%');
+  printFigure(`check of ${KEYS} keys, from begin to end`, checkMs, 'ms');
+  printFigure('of it in the process of the gateway', ownMs, 'ms');
+  printFigure('a query of a thousand keys', checkMs / (KEYS / BATCH), 'ms');
+  printFigure('share of a core of the gateway', ownMs / INTERVAL_SECONDS / 10, '%');
+  printFigure('share of a core of Postgres, at most', (checkMs - ownMs) / INTERVAL_SECONDS / 10, '%');
 }

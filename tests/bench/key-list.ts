@@ -1,4 +1,3 @@
-import { createWriteStream } from 'node:fs';
 import { sql } from 'kysely';
 import {
   KEY_SORTS,
@@ -49,7 +48,6 @@ const FILTERS: Readonly<Record<string, KeyFilter>> = {
   },
 };
 
-const out = createWriteStream('', { fd: 1 });
 await withRecords(async (records) => {
   await fill(records);
   await measure(records);
@@ -87,7 +85,9 @@ async function fill({ db }: Records): Promise<void> {
 }
 
 async function measure({ keyList, keys, db }: Records): Promise<void> {
-  out.write(`${'filter'.padEnd(40)} ${'found'.padStart(7)} ${'page'.padStart(9)} ${'count'.padStart(9)}\n`);
+  process.stdout.write(
+    `${'filter'.padEnd(40)} ${'found'.padStart(7)} ${'page'.padStart(9)} ${'count'.padStart(9)}\n`,
+  );
   for (const [name, filter] of Object.entries(FILTERS)) {
     const pages: { readonly ms: number; readonly of: string }[] = [];
     for (const sort of KEY_SORTS) {
@@ -104,7 +104,7 @@ async function measure({ keyList, keys, db }: Records): Promise<void> {
     const slowest = pages.toSorted((a, b) => b.ms - a.ms)[0];
     const found = await keyList.count(filter, NOW_MS);
     const counted = await timeOf(() => keyList.count(filter, NOW_MS));
-    out.write(
+    process.stdout.write(
       `${name.padEnd(40)} ${String(found).padStart(7)} ${figure(slowest?.ms)} ${figure(counted)}  ${slowest?.of}\n`,
     );
   }
@@ -114,9 +114,13 @@ async function measure({ keyList, keys, db }: Records): Promise<void> {
   const some = ids.slice(0, 200);
   const all: KeySelection = { filter: {}, sort: 'createdAt', order: 'desc', limit: 1000 };
   const history = new PostgresUsageHistory(db);
-  out.write(`${'a page of 1000'.padEnd(48)} ${figure(await timeOf(() => keyList.list(all, NOW_MS)))}\n`);
-  out.write(`${'totals of 200 keys'.padEnd(48)} ${figure(await timeOf(() => history.readTotals(some)))}\n`);
-  out.write(
+  process.stdout.write(
+    `${'a page of 1000'.padEnd(48)} ${figure(await timeOf(() => keyList.list(all, NOW_MS)))}\n`,
+  );
+  process.stdout.write(
+    `${'totals of 200 keys'.padEnd(48)} ${figure(await timeOf(() => history.readTotals(some)))}\n`,
+  );
+  process.stdout.write(
     `${'snapshots of 200 keys'.padEnd(48)} ${figure(await timeOf(() => keys.findSnapshotsById(some)))}\n`,
   );
 }

@@ -1,4 +1,3 @@
-import { createWriteStream } from 'node:fs';
 import { StoreUnavailable } from '../../src/errors.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { closeRedis } from '../../src/storage/redis/redis-connection.ts';
@@ -32,7 +31,6 @@ const MEGABYTE = 1e6;
 const away = () => Promise.reject(new StoreUnavailable('postgres', new Error('away')));
 const history = new Proxy({} as UsageHistory, { get: () => away });
 
-const out = createWriteStream('', { fd: 1 });
 const server = await findRedis();
 const redis = await connectForUsage(server.url, { timeoutMs: 20_000 });
 try {
@@ -54,9 +52,11 @@ async function simulate(): Promise<void> {
     most = Math.max(most, (await usedMemory()) - before);
     if (write % WRITES_A_MOVE === 0) await flusher.flush();
     if (write % (5 * WRITES_A_MINUTE) === 0)
-      out.write(`after ${write / WRITES_A_MINUTE} min: at most ${(most / MEGABYTE).toFixed(1)} MB\n`);
+      process.stdout.write(
+        `after ${write / WRITES_A_MINUTE} min: at most ${(most / MEGABYTE).toFixed(1)} MB\n`,
+      );
   }
-  out.write(`at most ${(most / MEGABYTE).toFixed(1)} MB\n`);
+  process.stdout.write(`at most ${(most / MEGABYTE).toFixed(1)} MB\n`);
 }
 
 function record(buffer: UsageBuffer, write: number, request: number): void {

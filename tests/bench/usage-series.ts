@@ -1,4 +1,3 @@
-import { createWriteStream } from 'node:fs';
 import { sql } from 'kysely';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
@@ -23,7 +22,6 @@ const READINGS = 9;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-const out = createWriteStream('', { fd: 1 });
 const endMs = Math.floor(Date.now() / DAY_MS) * DAY_MS;
 const month = { fromMs: endMs - DAYS * DAY_MS, toMs: endMs };
 const day = { fromMs: endMs - DAY_MS, toMs: endMs };
@@ -124,6 +122,8 @@ function reporter(db: RecordsDatabase): (name: string, asked: Asked) => Promise<
       times.push(performance.now() - startedAtMs);
     }
     const [least, middle] = [Math.min(...times), median(times)].map((ms) => ms.toFixed(1).padStart(9));
-    out.write(`${name.padEnd(46)} ${String(rows).padStart(6)} rows ${least} ms least ${middle} ms median\n`);
+    process.stdout.write(
+      `${name.padEnd(46)} ${String(rows).padStart(6)} rows ${least} ms least ${middle} ms median\n`,
+    );
   };
 }

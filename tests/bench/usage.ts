@@ -1,4 +1,3 @@
-import { createWriteStream } from 'node:fs';
 import { sql } from 'kysely';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
@@ -13,6 +12,7 @@ import { sampleKey, storeKeys } from '../support/sample-records.ts';
 import { scriptCommand } from '../support/script-command.ts';
 import { findRedis } from '../support/test-stores.ts';
 import { connectForUsage, recordingOver, silent } from '../usage/support/usage-stores.ts';
+import { printFigure } from './report/table.ts';
 import { withRecords } from './setup/with-records.ts';
 
 scriptCommand(
@@ -26,10 +26,6 @@ const CUSTOMERS = 3;
 const ROUNDS = 5;
 const REQUESTS_A_KEY = 8;
 const RECORDED = 2_000_000;
-
-const out = createWriteStream('', { fd: 1 });
-const say = (name: string, value: number, unit: string) =>
-  out.write(`${name.padEnd(58)} ${Math.round(value).toLocaleString('en').padStart(12)} ${unit}\n`);
 
 function completed(number: number, keyIds: readonly string[]): CompletedRequest {
   return {
@@ -85,7 +81,7 @@ async function measure({ db }: Records, keyIds: readonly string[]): Promise<void
   const heapBefore = heapBytes();
   const usage = usageOver(db);
   recordAll(usage.buffer, keyIds);
-  say('buffer of one process, per key that it holds', (heapBytes() - heapBefore) / KEYS, 'bytes');
+  printFigure('buffer of one process, per key that it holds', (heapBytes() - heapBefore) / KEYS, 'bytes');
   await measureMoves(usage, keyIds);
   await measureReads(usage, keyIds);
 }
@@ -99,7 +95,7 @@ async function measureRecording(keyIds: readonly string[]): Promise<void> {
       if (request) buffer.record(request);
     }
   });
-  say('record() in the process, per request', (seconds / RECORDED) * 1e9, 'ns');
+  printFigure('record() in the process, per request', (seconds / RECORDED) * 1e9, 'ns');
 }
 
 type MeasuredUsage = ReturnType<typeof usageOver>;
@@ -137,19 +133,19 @@ async function measureMoves(
     if (round > 0) recordAll(buffer, keyIds);
     writeSeconds += await timed(() => writer.write());
     if (round === 0)
-      say('Redis, per key with counts', ((await bytesInRedis(redis)) - redisBefore) / KEYS, 'bytes');
+      printFigure('Redis, per key with counts', ((await bytesInRedis(redis)) - redisBefore) / KEYS, 'bytes');
     flushSeconds += await timed(() => flusher.flush());
   }
   const keys = KEYS * ROUNDS;
   const requests = keys * REQUESTS_A_KEY;
-  say('into Redis, keys a second', keys / writeSeconds, 'keys/s');
-  say(
+  printFigure('into Redis, keys a second', keys / writeSeconds, 'keys/s');
+  printFigure(
     `into Redis, requests a second (${REQUESTS_A_KEY} a key and write)`,
     requests / writeSeconds,
     'requests/s',
   );
-  say('into Postgres, keys a second', keys / flushSeconds, 'keys/s');
-  say('into Postgres, requests a second', requests / flushSeconds, 'requests/s');
+  printFigure('into Postgres, keys a second', keys / flushSeconds, 'keys/s');
+  printFigure('into Postgres, requests a second', requests / flushSeconds, 'requests/s');
   const { rows } = await sql<{ requests: number }>`
     SELECT sum(requests)::bigint AS requests FROM usage_totals`.execute(db);
   if (rows[0]?.requests !== requests) throw new Error('not every request was moved: figures void');
@@ -164,7 +160,7 @@ async function measureReads(
   const reading = await timed(async () => {
     for (let number = 0; number < readings; number += 1) await reader.read(keyIds[number] ?? '');
   });
-  say('detail response, one after another, each', (reading / readings) * 1e6, 'µs');
+  printFigure('detail response, one after another, each', (reading / readings) * 1e6, 'µs');
   const heavy = keyIds[0] ?? '';
   for (let number = 0; number < 1500; number += 1) {
     buffer.record({ ...completed(number, [heavy]), endpoint: `/${number}`, customerId: `${number}` });
@@ -174,5 +170,9 @@ async function measureReads(
   const heavyReading = await timed(async () => {
     for (let number = 0; number < 100; number += 1) await reader.read(heavy);
   });
-  say('detail response with 500 endpoints and 1000 customers, each', (heavyReading / 100) * 1e6, 'µs');
+  printFigure(
+    'detail response with 500 endpoints and 1000 customers, each',
+    (heavyReading / 100) * 1e6,
+    'µs',
+  );
 }
