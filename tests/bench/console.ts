@@ -7,7 +7,7 @@ import { ROOT_TOKEN } from '../support/gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
 import { openTestRecords } from '../support/records.ts';
 import { scriptCommand } from '../support/script-command.ts';
-import { findPostgres, findRedis, makeMigratedDatabase } from '../support/test-stores.ts';
+import { findRedis, withPostgres } from '../support/test-stores.ts';
 import { median } from './measure/statistics.ts';
 
 scriptCommand(
@@ -30,22 +30,22 @@ const PAGES = [
   { name: 'Usage by key', path: '/usage?groupBy=key', shown: 'figure canvas' },
 ] as const;
 
-const [postgres, redis] = await Promise.all([findPostgres(), findRedis()]);
-process.env.TEST_DATABASE_URL = postgres.url;
-process.env.TEST_DATABASE_TEMPLATE = (await makeMigratedDatabase(postgres)).url;
-process.env.TEST_REDIS_URL = redis.url;
-const fleet = await startFleet(1);
-const browser = await launchChromium();
-const records = openTestRecords(fleet.databaseUrl, { chainSecrets: null });
-try {
-  await fill(records.db);
-  await measure(browser, fleet.replicas[0]?.url ?? '');
-} finally {
-  await records.close();
-  await browser.close();
-  await fleet.stop();
-  await Promise.all([postgres.stop(), redis.stop()]);
-}
+await withPostgres(async () => {
+  const redis = await findRedis();
+  process.env.TEST_REDIS_URL = redis.url;
+  const fleet = await startFleet(1);
+  const browser = await launchChromium();
+  const records = openTestRecords(fleet.databaseUrl, { chainSecrets: null });
+  try {
+    await fill(records.db);
+    await measure(browser, fleet.replicas[0]?.url ?? '');
+  } finally {
+    await records.close();
+    await browser.close();
+    await fleet.stop();
+    await redis.stop();
+  }
+});
 
 /** In statements short enough for the limit on their time. */
 async function fill(db: RecordsDatabase): Promise<void> {

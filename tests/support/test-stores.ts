@@ -85,6 +85,18 @@ export async function makeMigratedDatabase(postgres: TestStore): Promise<TestSto
   return { url, stop: drop };
 }
 
+/** For programs that Jest does not start: what `work` asks of `stores.ts` is in a Postgres that `findPostgres` found. */
+export async function withPostgres<Result>(work: () => Promise<Result>): Promise<Result> {
+  const server = await findPostgres();
+  try {
+    process.env.TEST_DATABASE_URL = server.url;
+    process.env.TEST_DATABASE_TEMPLATE = (await makeMigratedDatabase(server)).url;
+    return await work();
+  } finally {
+    await server.stop();
+  }
+}
+
 const EMBEDDED: MadeFromSource = {
   name: 'tollgate-tests-embedded',
   makers: [import.meta.filename],

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readScaleConstants } from '../../../src/cli/sizing/scale-constants.ts';
 import { sampleKey, storeKeys } from '../../support/sample-records.ts';
-import { findPostgres, makeMigratedDatabase } from '../../support/test-stores.ts';
+import { withPostgres } from '../../support/test-stores.ts';
 import { playWeek, readKept } from './play-week.ts';
 import { openWeekStores, type WeekStores } from './week-stores.ts';
 
@@ -14,20 +14,11 @@ export interface WeekSize {
 }
 
 /** Plays the week with stores of its own and prints what came of it. Resolves with whether usage equals what was sent. */
-export async function runWeek(size: WeekSize): Promise<boolean> {
-  const server = await findPostgres();
-  try {
-    process.env.TEST_DATABASE_URL = server.url;
-    process.env.TEST_DATABASE_TEMPLATE = (await makeMigratedDatabase(server)).url;
+export function runWeek(size: WeekSize): Promise<boolean> {
+  return withPostgres(async () => {
     const stores = await openWeekStores();
-    try {
-      return await playIn(stores, size);
-    } finally {
-      await stores.close();
-    }
-  } finally {
-    await server.stop();
-  }
+    return playIn(stores, size).finally(() => stores.close());
+  });
 }
 
 async function playIn(stores: WeekStores, { keys, requests }: WeekSize): Promise<boolean> {
