@@ -9,42 +9,20 @@ const METHODS = ['get', 'put', 'post', 'patch', 'delete'];
 export function breakingChanges(before: InterfaceRecord, after: InterfaceRecord): readonly string[] {
   return [
     ...apiChanges(before.openapi, after.openapi),
-    ...gone('setting', before.settings, after.settings),
-    ...changed(before.settings, after.settings, (old, now) => old.default !== now.default).map(
-      (name) => `setting ${name}: has another default`,
+    ...memberChanges('setting', before.settings, after.settings, (old, now) =>
+      old.default === now.default ? [] : ['has another default'],
     ),
-    ...gone('metric', before.metrics, after.metrics),
-    ...changed(before.metrics, after.metrics, (old, now) => old !== now).map(
-      (name) => `metric ${name}: is of another type`,
+    ...memberChanges('metric', before.metrics, after.metrics, whereOther('is of another type')),
+    ...memberChanges('command', before.commands, after.commands, commandChanges),
+    ...memberChanges('chart value', before.chart, after.chart, whereOther('is of another kind')),
+    ...memberChanges('error code', before.errors, after.errors, whereOther('has another status')),
+    ...memberChanges('exit code', before.exitCodes, after.exitCodes, whereOther('is another number')),
+    ...memberChanges('export of tollgate/client', before.client, after.client, (old, now) =>
+      old === 'value' && now !== old ? ['is only a type'] : [],
     ),
-    ...gone('command', before.commands, after.commands),
-    ...Object.entries(before.commands).flatMap(([name, old]) => {
-      const now = after.commands[name];
-      return now === undefined ? [] : commandChanges(old, now).map((change) => `command ${name}: ${change}`);
-    }),
-    ...gone('chart value', before.chart, after.chart),
-    ...changed(before.chart, after.chart, (old, now) => old !== now).map(
-      (name) => `chart value ${name}: is of another kind`,
+    ...memberChanges('event', before.events, after.events, (old, now) =>
+      schemaChanges('response', [old, now], { before: resolverOf(old), after: resolverOf(now) }),
     ),
-    ...gone('error code', before.errors, after.errors),
-    ...changed(before.errors, after.errors, (old, now) => old !== now).map(
-      (name) => `error code ${name}: has another status`,
-    ),
-    ...gone('exit code', before.exitCodes, after.exitCodes),
-    ...changed(before.exitCodes, after.exitCodes, (old, now) => old !== now).map(
-      (name) => `exit code ${name}: is another number`,
-    ),
-    ...gone('export of tollgate/client', before.client, after.client),
-    ...changed(before.client, after.client, (old, now) => old === 'value' && now !== old).map(
-      (name) => `export of tollgate/client ${name}: is only a type`,
-    ),
-    ...gone('event', before.events, after.events),
-    ...Object.entries(before.events).flatMap(([name, old]) => {
-      const now = after.events[name];
-      if (now === undefined) return [];
-      const sides = { before: resolverOf(old), after: resolverOf(now) };
-      return schemaChanges('response', [old, now], sides).map((change) => `event ${name}: ${change}`);
-    }),
   ];
 }
 
@@ -54,15 +32,22 @@ function gone(kind: string, before: object, after: object): readonly string[] {
     .map((name) => `${kind} ${name}: is gone`);
 }
 
-function changed<T>(
-  before: Readonly<Record<string, T>>,
-  after: Readonly<Record<string, T>>,
-  isChanged: (old: T, now: T) => boolean,
+/** Members that are gone, and what is changed in the others. */
+function memberChanges<Member>(
+  kind: string,
+  before: Readonly<Record<string, Member>>,
+  after: Readonly<Record<string, Member>>,
+  changesOf: (old: Member, now: Member) => readonly string[],
 ): readonly string[] {
   return Object.entries(before).flatMap(([name, old]) => {
     const now = after[name];
-    return now !== undefined && isChanged(old, now) ? [name] : [];
+    const changes = now === undefined ? ['is gone'] : changesOf(old, now);
+    return changes.map((change) => `${kind} ${name}: ${change}`);
   });
+}
+
+function whereOther(change: string): (old: unknown, now: unknown) => readonly string[] {
+  return (old, now) => (old === now ? [] : [change]);
 }
 
 function commandChanges(before: CommandRecord, after: CommandRecord): readonly string[] {
