@@ -1,10 +1,8 @@
-import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { documentedServer } from '../../authorize/support/documented-gateways.ts';
 import { freePort } from '../../support/free-port.ts';
-import { NGINX_HTTP, nginxBasics } from './backend.ts';
+import { startNginx } from './backend.ts';
 import type { Candidate } from './candidate.ts';
-import { CANDIDATE_CORE, startPinned, untilListening } from './pinned-process.ts';
 import type { TollgateCandidate } from './tollgate.ts';
 import type { World } from './world.ts';
 
@@ -15,17 +13,9 @@ export async function startAuthRequest(
 ): Promise<Candidate> {
   const directory = join(parent, 'nginx-auth-request');
   const port = await freePort();
-  await mkdir(directory, { recursive: true });
-  const server = await documentedServer({
+  const http = await documentedServer({
     ...{ port, tollgatePort: replica.authorizePort ?? 0, backendPort: backend.port },
   });
-  const file = join(directory, 'nginx.conf');
-  await writeFile(file, `${nginxBasics()}\nhttp {\n  ${NGINX_HTTP}\n${server}\n}\n`);
-  const nginx = startPinned({
-    taskset: programs.taskset,
-    cores: String(CANDIDATE_CORE),
-    command: [programs.nginx, '-p', directory, '-e', 'error.log', '-c', file],
-  });
-  await untilListening(port, nginx);
+  const nginx = await startNginx(programs, { directory, port, http });
   return { ...replica, port, pids: () => [...nginx.pids(), ...replica.pids()], stop: nginx.stop };
 }

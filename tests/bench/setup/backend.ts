@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../../support/free-port.ts';
-import { startPinned, untilListening } from './pinned-process.ts';
+import { CANDIDATE_CORE, type PinnedProcess, startListening } from './pinned-process.ts';
 import type { Programs } from './programs.ts';
 
 /** Counts of the backend since it started, without those that asking for them made. */
@@ -24,21 +24,20 @@ const LARGE_BYTES = 64 * 1024;
 
 /** Starts it in `directory`, on the bench's own cores. */
 export async function startBackend(
-  { nginx, taskset }: Programs,
+  programs: Programs,
   cores: string,
   directory: string,
 ): Promise<BenchBackend> {
   const port = await freePort();
   await mkdir(join(directory, 'large'), { recursive: true });
   await writeFile(join(directory, 'large/items'), 'x'.repeat(LARGE_BYTES));
-  await writeFile(join(directory, 'nginx.conf'), configuration(port, directory));
-  const process = startPinned({
-    taskset,
+  const { pids, stop } = await startNginx(programs, {
+    directory,
+    port,
     cores,
-    command: [nginx, '-p', directory, '-e', 'error.log', '-c', join(directory, 'nginx.conf')],
+    http: backendHttp(port, directory),
   });
-  await untilListening(port, process);
-  return { port, pids: process.pids, counts: counter(port), stop: () => process.stop() };
+  return { port, pids, counts: counter(port), stop };
 }
 
 /** Each question is a new connection and request, which the response has counted already. */
@@ -54,17 +53,49 @@ function counter(port: number): () => Promise<BackendCounts> {
   };
 }
 
-/** The parts of a configuration that both nginx of the bench share. */
-export function nginxBasics(): string {
-  return `daemon off;
-worker_processes 1;
-pid nginx.pid;
-${process.getuid?.() === 0 ? 'user root;' : ''}
-events { worker_connections 4096; }`;
+interface NginxStart {
+  /** For its files. */
+  readonly directory: string;
+  /** That it will listen on. */
+  readonly port: number;
+  /** That of the candidates by default. */
+  readonly cores?: string;
+  /** Lines before all others. */
+  readonly modules?: string;
+  /** What its `http` block has besides. */
+  readonly http: string;
 }
 
-/** In the `http` block of both: no log, connections are kept. */
-export const NGINX_HTTP = `access_log off;
+/** Starts an nginx with one worker, which writes no log and keeps connections. */
+export async function startNginx(
+  { nginx, taskset }: Programs,
+  { directory, port, cores = String(CANDIDATE_CORE), modules = '', http }: NginxStart,
+): Promise<PinnedProcess> {
+  await mkdir(directory, { recursive: true });
+  const file = join(directory, 'nginx.conf');
+  const user = process.getuid?.() === 0 ? 'user root;' : '';
+  await writeFile(
+    file,
+    `${modules}
+daemon off;
+worker_processes 1;
+pid nginx.pid;
+${user}
+events { worker_connections 4096; }
+http {
+  ${HTTP}
+${http}
+}
+`,
+  );
+  return startListening(port, {
+    taskset,
+    cores,
+    command: [nginx, '-p', directory, '-e', 'error.log', '-c', file],
+  });
+}
+
+const HTTP = `access_log off;
   keepalive_requests 1000000000;
   keepalive_timeout 300s;
   client_body_buffer_size 64k;
@@ -74,20 +105,15 @@ export const NGINX_HTTP = `access_log off;
   uwsgi_temp_path uwsgi;
   scgi_temp_path scgi;`;
 
-function configuration(port: number, directory: string): string {
+function backendHttp(port: number, directory: string): string {
   const item = '{"id":1234,"name":"a thing","tags":["a","b"]}';
   const text = item.repeat(30).slice(0, SMALL_BYTES);
-  return `${nginxBasics()}
-http {
-  ${NGINX_HTTP}
-  sendfile on;
+  return `  sendfile on;
   default_type application/json;
   server {
     listen 127.0.0.1:${port} backlog=4096;
     location = /_status { stub_status; }
     location /large/ { root ${directory}; }
     location / { return 200 '${text}'; }
-  }
-}
-`;
+  }`;
 }

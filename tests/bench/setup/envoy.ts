@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../../support/free-port.ts';
 import { type BenchKey, type Candidate, WINDOW_MS } from './candidate.ts';
-import { CANDIDATE_CORE, startPinned, untilListening } from './pinned-process.ts';
+import { CANDIDATE_CORE, startListening } from './pinned-process.ts';
 import type { YardstickWorld } from './yardsticks.ts';
 
 /** Paths of the two programs that together do the work of a gateway. */
@@ -30,7 +30,7 @@ export async function startEnvoy(
   await writeFile(join(directory, 'limits/config/bench.yaml'), JSON.stringify(limits(world.keys)));
   await writeFile(join(directory, 'envoy.json'), JSON.stringify(configuration(world, port, grpcPort)));
   const pinned = { taskset: programs.taskset, cores: String(CANDIDATE_CORE) };
-  const service = startPinned({
+  const service = await startListening(grpcPort, {
     ...pinned,
     command: [ratelimit],
     environment: {
@@ -42,9 +42,8 @@ export async function startEnvoy(
       LOCAL_CACHE_SIZE_IN_BYTES: '1000000',
     },
   });
-  await untilListening(grpcPort, service);
-  const proxy = startPinned({ ...pinned, command: proxyCommand(envoy, join(directory, 'envoy.json')) });
-  await untilListening(port, proxy).catch(async (error: unknown) => {
+  const command = proxyCommand(envoy, join(directory, 'envoy.json'));
+  const proxy = await startListening(port, { ...pinned, command }).catch(async (error: unknown) => {
     await service.stop();
     throw error;
   });

@@ -52,11 +52,13 @@ export function startPinned({ taskset, cores, command, environment = {} }: Pinne
   };
 }
 
-/** Resolves when somebody listens on a loopback port. */
-export async function untilListening(port: number, { output }: PinnedProcess): Promise<void> {
+/** Starts a process, and resolves when it listens on a loopback port. */
+export async function startListening(port: number, command: PinnedCommand): Promise<PinnedProcess> {
+  const started = startPinned(command);
   await until(() => accepts(port), { timeoutMs: 10_000 }).catch((cause: unknown) => {
-    throw new Error(`Nothing listens on port ${port}:\n${output()}`, { cause });
+    throw new Error(`Nothing listens on port ${port}:\n${started.output()}`, { cause });
   });
+  return started;
 }
 
 function accepts(port: number): Promise<boolean> {

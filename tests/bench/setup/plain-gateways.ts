@@ -3,17 +3,17 @@ import { join, resolve } from 'node:path';
 import { findEnvoy } from '../../authorize/support/envoy.ts';
 import { requireProgram } from '../../support/debian-package.ts';
 import { freePort } from '../../support/free-port.ts';
-import { NGINX_HTTP, nginxBasics } from './backend.ts';
+import { startNginx } from './backend.ts';
 import { type Candidate, type CandidateName, keysFile } from './candidate.ts';
 import { proxyCommand, proxyConfiguration } from './envoy.ts';
-import { CANDIDATE_CORE, type PinnedCommand, startPinned, untilListening } from './pinned-process.ts';
+import { CANDIDATE_CORE, type PinnedCommand, startListening } from './pinned-process.ts';
 import { forwarding, type YardstickWorld } from './yardsticks.ts';
 
 /** Programs that do less than a gateway with exact shared limits: what forwarding costs by itself. Each is started by a call. */
 export function plainGateways(world: YardstickWorld): readonly (() => Promise<Candidate>)[] {
   return [
     () => startRelay(world, 'undici'),
-    () => startNginx(world),
+    () => startPlainNginx(world),
     () => startHaproxy(world),
     () => startEnvoy(world),
   ];
@@ -31,16 +31,12 @@ export async function startRelay(
   return start(world, 'relay', { port, command, environment: { NODE_ENV: 'production' } });
 }
 
-async function startNginx(world: YardstickWorld): Promise<Candidate> {
+async function startPlainNginx(world: YardstickWorld): Promise<Candidate> {
   const [port, directory] = await place(world, 'nginx-plain');
-  const file = join(directory, 'nginx.conf');
-  await writeFile(
-    file,
-    `${nginxBasics()}\nhttp {\n  ${NGINX_HTTP}\n${forwarding(port, world.backendPort)}}\n`,
-  );
-  const { nginx } = world.programs;
-  const command = [nginx, '-p', directory, '-e', 'error.log', '-c', file];
-  return start(world, 'nginx-plain', { port, command });
+  const { pids, stop } = await startNginx(world.programs, {
+    ...{ directory, port, http: forwarding(port, world.backendPort) },
+  });
+  return { name: 'nginx-plain', port, pids, stop };
 }
 
 /** With one thread. Its keys are a file, and its counts a stick table of this one process, for a day. */
@@ -103,7 +99,7 @@ async function start(
   name: CandidateName,
   { port, ...started }: Started,
 ): Promise<Candidate> {
-  const child = startPinned({ taskset: programs.taskset, cores: String(CANDIDATE_CORE), ...started });
-  await untilListening(port, child);
-  return { name, port, pids: child.pids, stop: child.stop };
+  const pinned = { taskset: programs.taskset, cores: String(CANDIDATE_CORE) };
+  const { pids, stop } = await startListening(port, { ...pinned, ...started });
+  return { name, port, pids, stop };
 }

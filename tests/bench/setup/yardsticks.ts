@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { freePort } from '../../support/free-port.ts';
-import { NGINX_HTTP, nginxBasics } from './backend.ts';
+import { startNginx } from './backend.ts';
 import { type BenchKey, type Candidate, keysFile, WINDOW_MS } from './candidate.ts';
-import { CANDIDATE_CORE, startPinned, untilListening } from './pinned-process.ts';
+import { CANDIDATE_CORE, startListening } from './pinned-process.ts';
 import type { Programs } from './programs.ts';
 
 /** What the yardsticks are put between. */
@@ -25,26 +25,15 @@ const DECIDE_SHA = createHash('sha1').update(DECIDE_SCRIPT).digest('hex');
 
 /** nginx with one worker, as OpenResty gateways are built. */
 export async function startNginxLua(world: YardstickWorld): Promise<Candidate> {
-  const { programs } = world;
-  const directory = join(world.directory, 'nginx-lua');
   const port = await freePort();
-  await mkdir(directory, { recursive: true });
-  const keys = join(directory, 'keys');
+  const keys = join(world.directory, 'nginx-lua-keys');
   await writeFile(keys, keysFile(world.keys));
-  await writeFile(join(directory, 'nginx.conf'), configuration(port, keys, world));
-  const process = startPinned({
-    taskset: programs.taskset,
-    cores: String(CANDIDATE_CORE),
-    command: [programs.nginx, '-p', directory, '-e', 'error.log', '-c', join(directory, 'nginx.conf')],
+  const { pids, stop } = await startNginx(world.programs, {
+    ...{ directory: join(world.directory, 'nginx-lua'), port, modules: LUA_MODULES },
+    http: luaHttp(port, keys, world),
   });
-  await untilListening(port, process);
-  return {
-    name: 'nginx-lua',
-    port,
-    pids: process.pids,
-    counts: { redisDatabase: 0, countKey: (id) => `bench-nginx:${id}` },
-    stop: process.stop,
-  };
+  const counts: Candidate['counts'] = { redisDatabase: 0, countKey: (id) => `bench-nginx:${id}` };
+  return { name: 'nginx-lua', port, pids, counts, stop };
 }
 
 /** Express and http-proxy-middleware as they come, run by the same Node. */
@@ -54,16 +43,13 @@ export async function startExpress(world: YardstickWorld): Promise<Candidate> {
   await writeFile(keys, keysFile(world.keys));
   const source = join(SOURCES, 'express/gateway.ts');
   const ports = [port, world.backendPort, world.redisPort].map(String);
-  const start = async () => {
-    const child = startPinned({
+  const start = () =>
+    startListening(port, {
       taskset: world.programs.taskset,
       cores: String(CANDIDATE_CORE),
       command: [process.execPath, source, ...ports, keys, join(SOURCES, 'decide.lua'), String(WINDOW_MS)],
       environment: { NODE_ENV: 'production' },
     });
-    await untilListening(port, child);
-    return child;
-  };
   let child = await start();
   return {
     name: 'express',
@@ -78,17 +64,14 @@ export async function startExpress(world: YardstickWorld): Promise<Candidate> {
   };
 }
 
-function configuration(port: number, keys: string, { backendPort, redisPort }: YardstickWorld): string {
+const LUA_MODULES = `load_module /usr/lib/nginx/modules/ndk_http_module.so;
+load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;`;
+
+function luaHttp(port: number, keys: string, { backendPort, redisPort }: YardstickWorld): string {
   const script = `'${keys}', '127.0.0.1', ${redisPort}, '${DECIDE_SHA}', ${WINDOW_MS}`;
-  return `load_module /usr/lib/nginx/modules/ndk_http_module.so;
-load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
-${nginxBasics()}
-http {
-  ${NGINX_HTTP}
-  lua_package_path '${SOURCES}/nginx-lua/?.lua;;';
+  return `  lua_package_path '${SOURCES}/nginx-lua/?.lua;;';
   init_by_lua_block { require('gateway').configure(${script}) }
-${forwarding(port, backendPort, "access_by_lua_block { require('gateway').access() }")}}
-`;
+${forwarding(port, backendPort, "access_by_lua_block { require('gateway').access() }")}`;
 }
 
 /** In the `http` block of an nginx: what comes on a port goes to the backend, once `access` lets it through. */
