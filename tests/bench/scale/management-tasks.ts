@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { decimal } from '../report/table.ts';
+import { manage } from '../setup/keys.ts';
 import { REPOSITORY, ROOT_TOKEN, type TollgateCandidate, tollgateEnvironment } from '../setup/tollgate.ts';
 import { numberOf } from './counts.ts';
 import { grouped, type Verdict } from './row.ts';
-import { manage, PLANS, secretOf } from './scale-keys.ts';
+import { PLANS, secretOf } from './scale-keys.ts';
 import type { ScaleWorld } from './scale-world.ts';
 
 /** What a task gave. */

@@ -1,4 +1,4 @@
-import { ROOT_TOKEN } from '../setup/tollgate.ts';
+import { manage } from '../setup/keys.ts';
 
 /** The plan that 100 000 keys are bound to, the one that 50 000 keys are moved from, and the one that they are moved to. */
 export const PLANS = { many: 'many', from: 'moved-from', to: 'moved-to' } as const;
@@ -12,24 +12,6 @@ const BOUND_TO_MOVED = 50_000;
 /** The secret of a key by its number. */
 export function secretOf(number: number): string {
   return `secret-of-the-scale-bench-${String(number).padStart(12, '0')}`;
-}
-
-/** Calls the management interface. Throws for a status of 400 and more. */
-export async function manage<Body = unknown>(
-  port: number,
-  [method, path]: readonly [method: string, path: string],
-  body?: unknown,
-): Promise<Body> {
-  const response = await fetch(`http://127.0.0.1:${port}${path}`, {
-    method,
-    headers: {
-      authorization: `Bearer ${ROOT_TOKEN}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-  return (await response.json()) as Body;
 }
 
 /** Makes the plans, all with an ample limit for a day. */

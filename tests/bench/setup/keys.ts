@@ -11,24 +11,26 @@ const AMPLE = 1_000_000_000;
 
 /** Makes the keys through the management interface: their plan is the default one, which gets an ample limit for a day. */
 export async function makeKeys(port: number): Promise<BenchKeys> {
-  await manage(port, 'PATCH', '/rate-limit/default', { limit: AMPLE, period: 'day' });
+  await manage(port, ['PATCH', '/rate-limit/default'], { limit: AMPLE, period: 'day' });
   const keys: BenchKey[] = [];
   const makeSome = async () => {
     while (keys.length < MANY) {
       const at = keys.length;
       keys.push({ id: '', secret: '', limit: AMPLE });
-      keys[at] = { ...(await makeKey(port, `bench ${at}`)), limit: AMPLE };
+      const { id, secret } = await makeKey(port, `bench ${at}`);
+      keys[at] = { id, secret, limit: AMPLE };
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, makeSome));
-  const spent: BenchKey = { ...(await makeKey(port, 'spent')), limit: 1 };
-  await manage(port, 'POST', '/rate-limit/create', {
+  const { id, secret } = await makeKey(port, 'spent');
+  const spent: BenchKey = { id, secret, limit: 1 };
+  await manage(port, ['POST', '/rate-limit/create'], {
     rateLimitId: 'one',
     description: '',
     limit: 1,
     period: 'day',
   });
-  await manage(port, 'POST', '/api-keys/apply-rate-limit', {
+  await manage(port, ['POST', '/api-keys/apply-rate-limit'], {
     consumerApiKeyId: spent.id,
     rateLimitId: 'one',
   });
@@ -59,34 +61,32 @@ async function bindAll(
     period,
   }));
   const plan = { rateLimitId, description: '', limit: AMPLE, period: 'day', additionalLimits };
-  await manage(port, 'POST', '/rate-limit/create', plan);
+  await manage(port, ['POST', '/rate-limit/create'], plan);
   for (const { id } of keys) {
-    await manage(port, 'POST', '/api-keys/apply-rate-limit', { consumerApiKeyId: id, rateLimitId });
+    await manage(port, ['POST', '/api-keys/apply-rate-limit'], { consumerApiKeyId: id, rateLimitId });
   }
 }
 
 const ADDITIONAL_PERIODS = ['second', 'hour', 'minute', '2 days', 'week', 'month', 'year'];
 
-async function makeKey(
-  port: number,
-  name: string,
-): Promise<{ readonly id: string; readonly secret: string }> {
-  return manage(port, 'POST', '/consumer-api-key/create', { name });
+function makeKey(port: number, name: string): Promise<{ readonly id: string; readonly secret: string }> {
+  return manage(port, ['POST', '/consumer-api-key/create'], { name });
 }
 
-async function manage(
+/** Calls the management interface. Throws for a status of 400 and more. */
+export async function manage<Body = unknown>(
   port: number,
-  method: string,
-  path: string,
-  body: unknown,
-): Promise<{ readonly id: string; readonly secret: string }> {
+  [method, path]: readonly [method: string, path: string],
+  body?: unknown,
+): Promise<Body> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, {
     method,
-    headers: { authorization: `Bearer ${ROOT_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    headers: {
+      authorization: `Bearer ${ROOT_TOKEN}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  if (!response.ok)
-    throw new Error(`${method} ${path} was responded to with ${response.status}: ${await response.text()}`);
-  const { id, secret } = (await response.json()) as { id: string; secret: string };
-  return { id, secret };
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as Body;
 }

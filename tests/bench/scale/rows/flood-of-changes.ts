@@ -2,10 +2,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { cpuNs } from '../../measure/process-counts.ts';
 import { distanceFromOne, median, spreadOf } from '../../measure/statistics.ts';
 import { decimal } from '../../report/table.ts';
+import { manage } from '../../setup/keys.ts';
 import type { TollgateCandidate } from '../../setup/tollgate.ts';
 import { metricOf, transactions } from '../counts.ts';
 import { grouped, type RowResult, type ScaleRow, verdictOnRatio } from '../row.ts';
-import { manage, PLANS } from '../scale-keys.ts';
+import { PLANS } from '../scale-keys.ts';
 import type { ScaleWorld } from '../scale-world.ts';
 
 const PER_SECOND = 200;

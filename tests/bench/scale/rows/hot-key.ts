@@ -4,9 +4,10 @@ import { cpuNs } from '../../measure/process-counts.ts';
 import { median } from '../../measure/statistics.ts';
 import { decimal } from '../../report/table.ts';
 import type { BenchKey } from '../../setup/candidate.ts';
+import { manage } from '../../setup/keys.ts';
 import type { TollgateCandidate } from '../../setup/tollgate.ts';
 import { grouped, type RowResult, type ScaleRow } from '../row.ts';
-import { manage, secretOf } from '../scale-keys.ts';
+import { secretOf } from '../scale-keys.ts';
 import type { ScaleWorld } from '../scale-world.ts';
 
 const KEYS = 1000;
