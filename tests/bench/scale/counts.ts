@@ -1,23 +1,10 @@
-import { Redis } from 'ioredis';
 import type { Client } from 'pg';
+import { onRedis } from '../../support/on-redis.ts';
 import type { TollgateCandidate } from '../setup/tollgate.ts';
 
-/** Runs a question to one Redis server over a connection of its own. */
-export async function askRedis<Result>(
-  port: number,
-  ask: (redis: Redis) => Promise<Result>,
-): Promise<Result> {
-  const redis = new Redis({ host: '127.0.0.1', port });
-  try {
-    return await ask(redis);
-  } finally {
-    redis.disconnect();
-  }
-}
-
 /** Commands that a Redis server has run, those of scripts included. */
-export function redisCommands(port: number): Promise<number> {
-  return askRedis(port, async (redis) =>
+export function redisCommands(url: string): Promise<number> {
+  return onRedis(url, async (redis) =>
     [...(await redis.info('commandstats')).matchAll(/:calls=(\d+)/g)].reduce(
       (sum, [, calls]) => sum + Number(calls),
       0,
@@ -26,8 +13,8 @@ export function redisCommands(port: number): Promise<number> {
 }
 
 /** A field of `INFO` that is a number. */
-export function redisInfo(port: number, field: string): Promise<number> {
-  return askRedis(port, async (redis) =>
+export function redisInfo(url: string, field: string): Promise<number> {
+  return onRedis(url, async (redis) =>
     Number(new RegExp(`^${field}:(\\d+)`, 'm').exec(await redis.info())?.[1]),
   );
 }

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import { onRedis } from '../../support/on-redis.ts';
 import { queryDatabase } from '../../support/stores.ts';
 import type { BenchOptions } from '../options.ts';
 import type { BenchBackend } from './backend.ts';
@@ -51,7 +51,7 @@ export async function startWorld(
   try {
     const around = await startSurroundings(programs, { stops, redisArguments: ['--hz', '1'] });
     const { cores, directory, redis, postgresUrl, backend } = around;
-    await loadScript(redis.port);
+    await onRedis(redis.url, (client) => client.script('LOAD', DECIDE_SCRIPT));
 
     const common = { programs, backendPort: backend.port, redisPort: redis.port };
     const first = { ...common, name: 'tollgate', redisDatabase: 1, databaseUrl: postgresUrl } as const;
@@ -121,10 +121,4 @@ async function copyDatabase(url: string, name: 'again' | 'unwatched' | 'before')
   const copy = new URL(url);
   copy.pathname = `/${name}`;
   return copy.href;
-}
-
-async function loadScript(port: number): Promise<void> {
-  const redis = new Redis({ host: '127.0.0.1', port });
-  await redis.script('LOAD', DECIDE_SCRIPT);
-  redis.disconnect();
 }

@@ -1,8 +1,9 @@
+import { onRedis } from '../../../support/on-redis.ts';
 import { residentBytes } from '../../measure/process-counts.ts';
 import type { Spread } from '../../measure/statistics.ts';
 import { decimal } from '../../report/table.ts';
 import type { TollgateCandidate } from '../../setup/tollgate.ts';
-import { askRedis, metricOf, numberOf, transactions } from '../counts.ts';
+import { metricOf, numberOf, transactions } from '../counts.ts';
 import { grouped, megabytes, type RowResult, type ScaleRow, verdictOnRatio } from '../row.ts';
 import type { ScaleWorld } from '../scale-world.ts';
 import { medianTurn, ratioOfTurns, spreadOfPair, type Turns, takeTurns } from '../take-turns.ts';
@@ -99,8 +100,8 @@ async function lookUps(replica: TollgateCandidate): Promise<Record<'hits' | 'mis
 }
 
 /** What Redis holds, and how many windows of keys. */
-function redisMemory({ redis: { port } }: ScaleWorld): Promise<Record<'bytes' | 'windows', number>> {
-  return askRedis(port, async (redis) => {
+function redisMemory({ redis: { url } }: ScaleWorld): Promise<Record<'bytes' | 'windows', number>> {
+  return onRedis(url, async (redis) => {
     let windows = 0;
     for await (const names of redis.scanStream({ match: 'tg:*:window:*', count: 5000 }))
       windows += (names as readonly string[]).length;

@@ -19,7 +19,7 @@ const AGAIN = 'one server, again';
 /** Servers that hold the counters of one replica. */
 interface Setup {
   readonly name: string;
-  readonly servers: readonly Pick<RedisServer, 'pid' | 'port'>[];
+  readonly servers: readonly Pick<RedisServer, 'pid' | 'url'>[];
   readonly replica: TollgateCandidate;
 }
 
@@ -112,7 +112,7 @@ async function measure(world: ScaleWorld, setups: readonly Setup[]): Promise<Row
 }
 
 function commandsOf(servers: Setup['servers']): Promise<readonly number[]> {
-  return Promise.all(servers.map(({ port }) => redisCommands(port)));
+  return Promise.all(servers.map(({ url }) => redisCommands(url)));
 }
 
 function sumOf(values: readonly number[]): number {

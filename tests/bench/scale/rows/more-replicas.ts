@@ -102,14 +102,14 @@ async function measure(world: ScaleWorld, replicas: TollgateCandidate[]): Promis
 }
 
 async function measureIdle(world: ScaleWorld, replicas: readonly TollgateCandidate[]): Promise<Idle> {
-  const { port } = world.redis;
+  const { url } = world.redis;
   const seconds = world.size.rounds > 2 ? IDLE_SECONDS : QUICK_IDLE_SECONDS;
-  const before = await redisCommands(port);
+  const before = await redisCommands(url);
   await wait(seconds * 1000);
   return {
-    commandsPerSecond: ((await redisCommands(port)) - before) / seconds,
+    commandsPerSecond: ((await redisCommands(url)) - before) / seconds,
     // Without the one that asks.
-    redisConnections: (await redisInfo(port, 'connected_clients')) - 1,
+    redisConnections: (await redisInfo(url, 'connected_clients')) - 1,
     postgresConnections: await gatewayConnections(world.postgres),
     bytesEach: residentBytes(replicas.flatMap((replica) => replica.pids())) / replicas.length,
   };
