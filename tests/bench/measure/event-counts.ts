@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { BenchCase } from '../cases.ts';
 import { runLoad } from '../load/run-load.ts';
 import type { BenchOptions } from '../options.ts';
 import type { Candidate } from '../setup/candidate.ts';
 import type { World } from '../setup/world.ts';
+import { countWithPerf } from './perf-counts.ts';
 
 /** Counts with almost no noise, of a candidate's processes, per request. Null = not to be had on this machine. */
 export interface EventCounts {
@@ -27,27 +25,14 @@ export async function countEvents(
   const load = { benchCase, port: candidate.port };
   await runLoad(world, { ...load, seconds: 2 * warmUpSeconds });
   if (perf === undefined) return NONE;
-  const counting = spawn(
-    perf,
-    ['stat', '-x', ';', '-e', 'raw_syscalls:sys_enter,instructions', '-p', candidate.pids().join(',')],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
-  );
-  let text = '';
-  counting.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
+  let requests = 0;
+  const counted = { pids: candidate.pids(), events: ['raw_syscalls:sys_enter', 'instructions'] };
+  const counts = await countWithPerf(perf, counted, async () => {
+    requests = (await runLoad(world, { ...load, seconds })).requests;
   });
-  await wait(200); // until it is attached
-  const { requests } = await runLoad(world, { ...load, seconds });
-  counting.kill('SIGINT');
-  await once(counting, 'close');
-  return {
-    syscalls: perRequest(text, 'raw_syscalls:sys_enter', requests),
-    instructions: perRequest(text, 'instructions', requests),
-  };
-}
-
-function perRequest(text: string, event: string, requests: number): number | null {
-  const line = text.split('\n').find((one) => one.split(';')[2]?.startsWith(event));
-  const count = Number(line?.split(';')[0]);
-  return Number.isFinite(count) ? count / requests : null;
+  const [syscalls = null, instructions = null] = counted.events.map((event) => {
+    const count = counts.get(event) ?? Number.NaN;
+    return Number.isFinite(count) ? count / requests : null;
+  });
+  return { syscalls, instructions };
 }
