@@ -1,3 +1,4 @@
+import { stopAtSignals } from '../support/stops.ts';
 import { CASES } from './cases.ts';
 import { measureDecisions } from './measure/decisions.ts';
 import { measureGarbage } from './measure/garbage.ts';
@@ -22,9 +23,7 @@ process.setMaxListeners(50);
 const options = readOptions(process.argv.slice(2));
 if (options.envoy === undefined) say('no --envoy and --ratelimit: no row of Envoy');
 const world = await startWorld(await findPrograms(), options);
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void world.stop().finally(() => process.exit(1)));
-}
+stopAtSignals(world.stop);
 try {
   const startedAt = performance.now();
   let result: BenchResult | undefined;

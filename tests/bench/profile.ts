@@ -1,6 +1,7 @@
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { positiveNumber, scriptCommand, wholeNumber } from '../support/script-command.ts';
+import { type Stops, stopAll, stopAtSignals } from '../support/stops.ts';
 import { MAIN_CASE } from './cases.ts';
 import { type Load, runLoad } from './load/run-load.ts';
 import { functionShares, type Shares } from './measure/function-shares.ts';
@@ -36,20 +37,15 @@ const world = await startWorld(await findPrograms(), {
   against: undefined,
   envoy: undefined,
 });
-const stops = [world.stop];
-const stopAll = async () => {
-  for (const stop of stops.splice(0).toReversed()) await stop();
-};
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void stopAll().finally(() => process.exit(1)));
-}
+const stops: Stops = [world.stop];
+stopAtSignals(() => stopAll(stops));
 try {
   const subjects = await startSubjects();
   for (const { port, load } of subjects) await warmUp(world, MAIN_CASE, port, load?.asks);
   for (const connections of CONNECTIONS) await compare(subjects, connections);
   for (const connections of CONNECTIONS) await profileFunctions(world, connections);
 } finally {
-  await stopAll();
+  await stopAll(stops);
 }
 
 async function startSubjects(): Promise<readonly Subject[]> {

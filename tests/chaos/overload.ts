@@ -7,6 +7,7 @@ import { Admin } from '../support/admin.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
 import { startPostgresServer } from '../support/postgres-server.ts';
 import { startRedisServer } from '../support/redis-server.ts';
+import { type Stops, stopAll } from '../support/stops.ts';
 
 // node tests/chaos/overload.ts [seconds] [times]: as many times what a backend takes is asked of a gateway, whether it responds or not, and what
 // clients and process feel is printed. Nothing is judged here: tests/reliability/overload holds the guarantee, in responses instead of seconds.
@@ -21,7 +22,7 @@ const CAPACITY = (CONNECTIONS * 1000) / SERVICE_MS;
 const BUNDLE_MS = 10;
 const CLIENTS = 1000;
 
-const ends: (() => Promise<unknown>)[] = [];
+const ends: Stops = [];
 try {
   const redis = await startRedisServer();
   ends.push(() => redis.stop());
@@ -51,7 +52,7 @@ try {
   await measure(gateway, { secret, name: 'and on', rate: times * CAPACITY, seconds: seconds / 2 });
   await measure(gateway, { secret, name: 'half of it again', rate: CAPACITY / 2, seconds: 5 });
 } finally {
-  for (const end of ends.reverse()) await end();
+  await stopAll(ends);
 }
 
 async function startBackend(): Promise<string> {

@@ -4,6 +4,7 @@ import { hashSlotOf } from '../../src/storage/redis/decisions/hash-slot.ts';
 import { shardOf } from '../../src/usage/shards.ts';
 import { startRedisCluster } from '../support/redis-cluster.ts';
 import { positiveNumber, scriptCommand, wholeNumber } from '../support/script-command.ts';
+import { type Stops, stopAll, stopAtSignals } from '../support/stops.ts';
 import { until } from '../support/until.ts';
 import { runFairness } from './attacks/fairness.ts';
 import { DurableRedis } from './durable-redis.ts';
@@ -62,10 +63,8 @@ const workers = Array.from({ length: REPLICAS }, () => workersOfAll ?? random.be
 const eventSeed = random.between(0, 2 ** 31);
 const slotSeed = random.between(0, 2 ** 31);
 /** What has been started and not stopped. */
-const running: (() => Promise<unknown>)[] = [];
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void stopAll().finally(() => process.exit(1)));
-}
+const running: Stops = [];
+stopAtSignals(() => stopAll(running));
 const faults: string[] = [];
 try {
   report(`${minutes} minutes, seed ${seed}, replicas with ${workers.join(', ')} workers`);
@@ -75,20 +74,16 @@ try {
     else if (only === part) faults.push(...(await run(minutes)));
   }
 } finally {
-  await stopAll();
+  await stopAll(running);
 }
 report(faults.length === 0 ? 'all promises held' : `${faults.length} promises not held, seed ${seed}`);
 process.exit(faults.length === 0 ? 0 : 1);
-
-async function stopAll(): Promise<void> {
-  for (const stop of running.splice(0).reverse()) await stop();
-}
 
 /** Everything that one client, address or key can do to the others, at once. */
 async function runAttacked(): Promise<readonly string[]> {
   const faults = await runFairness({ lastsMs: FAIRNESS_MS, report, running });
   for (const fault of faults) report(`NOT HELD: ${fault}`);
-  await stopAll();
+  await stopAll(running);
   return faults;
 }
 
@@ -108,7 +103,7 @@ async function runDurable(minutes: number): Promise<readonly string[]> {
   for (const roundMinutes of roundsOf(minutes)) {
     faults.push(...(await runRound(world, { keys: await makeKeys(world), lanes, roundMinutes })));
   }
-  await stopAll();
+  await stopAll(running);
   return faults;
 }
 
@@ -128,7 +123,7 @@ async function runResharded(minutes: number): Promise<readonly string[]> {
       ...(await runRound(world, { keys, lanes: [slotMoves(random, cluster, slots)], roundMinutes })),
     );
   }
-  await stopAll();
+  await stopAll(running);
   return faults;
 }
 
@@ -141,7 +136,7 @@ async function runFragile(start: typeof startPair, minutes: number): Promise<rea
     const found = await runLostWrites(start, { random, lastsMs, report, running });
     for (const fault of found) report(`NOT HELD: ${fault}`);
     faults.push(...found);
-    await stopAll();
+    await stopAll(running);
   }
   return faults;
 }

@@ -6,6 +6,7 @@ import { Admin } from '../support/admin.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
+import { startTogether } from '../support/stops.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { type ChaosBackend, startChaosBackend } from './chaos-backend.ts';
@@ -50,21 +51,17 @@ export async function startWorld(
   workers: readonly number[],
   redisSettings: Readonly<Record<string, string>>,
 ): Promise<World> {
-  const started: (() => Promise<unknown>)[] = [];
-  const stop = async (): Promise<void> => {
-    for (const end of started.splice(0).reverse()) await end();
-  };
-  try {
+  return startTogether(async (stops) => {
     const postgres = await startPostgresServer();
-    started.push(() => postgres.stop());
+    stops.push(() => postgres.stop());
     const postgresRelay = await TcpRelay.start(portOf(postgres.url));
-    started.push(() => postgresRelay.stop());
+    stops.push(() => postgresRelay.stop());
     const backend = await startChaosBackend();
-    started.push(() => backend.stop());
+    stops.push(() => backend.stop());
     const receiver = await ChaosReceiver.start();
-    started.push(() => receiver.stop());
+    stops.push(() => receiver.stop());
     const db = connectPostgres({ server: serverOf(postgres.url), maxConnections: 2, onIdleError: () => {} });
-    started.push(() => db.destroy());
+    stops.push(() => db.destroy());
     const environment = {
       BACKEND_URL: backend.url,
       BACKEND_TIMEOUT_MS: String(BACKEND_TIMEOUT_MS),
@@ -83,11 +80,11 @@ export async function startWorld(
       const nginx = await startFrontGateway('nginx', {
         ...{ tollgatePort: ports.authorizePort, backendPort: Number(new URL(backend.url).port) },
       });
-      started.push(() => nginx.stop());
+      stops.push(() => nginx.stop());
       const frontUrl = `http://127.0.0.1:${nginx.port}`;
       const replica = new ChaosReplica(environment, { ...ports, workers: own, frontUrl });
       await replica.start();
-      started.push(() => replica.kill());
+      stops.push(() => replica.kill());
       replicas.push(replica);
     }
     for (const replica of replicas) await isReady(replica);
@@ -100,12 +97,8 @@ export async function startWorld(
       receiver,
       db,
       troubles: { redis: new Intervals(), postgres: new Intervals(), backend: new Intervals() },
-      stop,
     };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  });
 }
 
 async function makeWebhook([first]: readonly ChaosReplica[], { url }: ChaosReceiver): Promise<void> {

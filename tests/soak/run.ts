@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { makeKeys, startWorld } from '../chaos/world.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { positiveNumber, scriptCommand } from '../support/script-command.ts';
+import { type Stops, stopAll, stopAtSignals } from '../support/stops.ts';
 import { flatnessOf, type Series } from './flatness.ts';
 import { measure } from './measure.ts';
 import { startUse } from './use.ts';
@@ -19,15 +20,13 @@ const script = scriptCommand(
 const minutes: number = script.processedArgs[0];
 
 /** What has been started and not stopped. */
-const running: (() => Promise<unknown>)[] = [];
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void stopAll().finally(() => process.exit(1)));
-}
+const running: Stops = [];
+stopAtSignals(() => stopAll(running));
 let isFlat = false;
 try {
   isFlat = await soak();
 } finally {
-  await stopAll();
+  await stopAll(running);
 }
 process.exit(isFlat ? 0 : 1);
 
@@ -72,10 +71,6 @@ function lastOf(measured: readonly Series[]): string {
     .filter(({ unit }) => unit !== 'bytes a row')
     .map(({ name, values }) => `${name} ${values.at(-1)?.toFixed(0)}`)
     .join(', ');
-}
-
-async function stopAll(): Promise<void> {
-  for (const stop of running.splice(0).reverse()) await stop();
 }
 
 function report(line: string): void {

@@ -5,6 +5,7 @@ import { freePort } from './free-port.ts';
 import { onRedis } from './on-redis.ts';
 import { redisBinary } from './redis-binary.ts';
 import { type RedisServer, runRedis, startRedisServer } from './redis-server.ts';
+import { startTogether } from './stops.ts';
 import { until } from './until.ts';
 
 /** A sentinel of a test's own. */
@@ -48,15 +49,11 @@ const COMPLETE = { 'num-slaves': '1', 'num-other-sentinels': '2' };
 
 /** Resolves when the standby has what the master has, and the sentinels know of it and of each other. A master that is silent for a second is down. */
 export async function startWatchedRedis(masterName: string): Promise<WatchedRedis> {
-  const ends: (() => Promise<unknown>)[] = [];
-  const stop = async () => {
-    for (const end of ends.splice(0).reverse()) await end();
-  };
-  try {
+  return startTogether(async (stops) => {
     const master = await startRedisServer();
-    ends.push(() => master.stop());
+    stops.push(() => master.stop());
     const standby = await startRedisServer(['--replicaof', `127.0.0.1 ${master.port}`]);
-    ends.push(() => standby.stop());
+    stops.push(() => standby.stop());
     await onRedis(standby.url, (direct) =>
       until(async () => (await direct.info('replication')).includes('master_link_status:up')),
     );
@@ -66,7 +63,7 @@ export async function startWatchedRedis(masterName: string): Promise<WatchedRedi
         `sentinel down-after-milliseconds ${masterName} 1000`,
         `sentinel failover-timeout ${masterName} 5000`,
       ]);
-      ends.push(() => sentinel.stop());
+      stops.push(() => sentinel.stop());
       sentinels.push(sentinel);
     }
     await onRedis(`redis://127.0.0.1:${sentinels[0]?.port}`, (watcher) =>
@@ -76,9 +73,6 @@ export async function startWatchedRedis(masterName: string): Promise<WatchedRedi
       }),
     );
     const addresses = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',');
-    return { url: `redis://${addresses}/${masterName}`, master, standby, sentinels, stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+    return { url: `redis://${addresses}/${masterName}`, master, standby, sentinels };
+  });
 }

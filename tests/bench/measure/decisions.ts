@@ -1,3 +1,4 @@
+import { type Stops, stopAll } from '../../support/stops.ts';
 import { type BenchCase, CASES, MAIN_CASE } from '../cases.ts';
 import type { BenchOptions } from '../options.ts';
 import { startAuthRequest } from '../setup/auth-request.ts';
@@ -37,7 +38,7 @@ export async function measureDecisions(
   if (lua === undefined) throw new Error('there is no nginx with Lua');
   const replica = await world.startReplica({ decides: true });
   const probe = new RedisProbe(world.redis.port);
-  const stops = [replica.stop];
+  const stops: Stops = [replica.stop];
   try {
     const asking = await startAuthRequest(world, replica);
     stops.push(asking.stop);
@@ -61,6 +62,6 @@ export async function measureDecisions(
     return rounds;
   } finally {
     probe.close();
-    for (const stop of stops.toReversed()) await stop();
+    await stopAll(stops);
   }
 }

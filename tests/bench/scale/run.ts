@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { scriptCommand } from '../../support/script-command.ts';
+import { stopAtSignals } from '../../support/stops.ts';
 import { describeMachine } from '../report/machine.ts';
 import { findPrograms } from '../setup/programs.ts';
 import { markdownOfRow, publishRow } from './report.ts';
@@ -51,9 +52,7 @@ const say = (text: string): void => {
 process.setMaxListeners(100);
 const programs = await findPrograms();
 const world = await startScaleWorld(programs, size, say);
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void world.stop().finally(() => process.exit(1)));
-}
+stopAtSignals(world.stop);
 const failed: string[] = [];
 try {
   for (const row of ROWS.filter(({ name }) => wanted.includes(name))) {

@@ -2,6 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import type { RedisServer } from '../../support/redis-server.ts';
+import { startTogether } from '../../support/stops.ts';
 import { MAIN_CASE } from '../cases.ts';
 import { CONNECTIONS, type LoadResult, runWrk } from '../load/run-load.ts';
 import type { BenchBackend } from '../setup/backend.ts';
@@ -67,11 +68,7 @@ export async function startScaleWorld(
   size: ScaleSize,
   say: (text: string) => void,
 ): Promise<ScaleWorld> {
-  const stops: (() => Promise<unknown>)[] = [];
-  const stop = async () => {
-    for (const end of stops.splice(0).toReversed()) await end();
-  };
-  try {
+  return startTogether(async (stops) => {
     const { directory, redis, postgresUrl, backend } = await startSurroundings(programs, { stops });
     const postgres = new Client({ connectionString: postgresUrl });
     await postgres.connect();
@@ -85,7 +82,7 @@ export async function startScaleWorld(
     const maker = await startReplica();
     await makePlans(maker.port).finally(() => maker.stop());
     return {
-      ...{ programs, size, redis, postgres, postgresUrl, backend, say, startReplica, stop },
+      ...{ programs, size, redis, postgres, postgresUrl, backend, say, startReplica },
       haveKeys: async (count) => {
         const from = present;
         if (count <= from) return { imported: 0, seconds: 0 };
@@ -108,12 +105,8 @@ export async function startScaleWorld(
         await rm(file);
         return result;
       },
-      stop,
     };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  });
 }
 
 function numbersOf({ keys, law }: KeyChoice): readonly number[] {

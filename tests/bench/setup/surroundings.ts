@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgresServer } from '../../support/postgres-server.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
+import type { Stops } from '../../support/stops.ts';
 import { type BenchBackend, startBackend } from './backend.ts';
 import { type Cores, findCores, moveTo } from './cores.ts';
 import type { Programs } from './programs.ts';
@@ -19,7 +20,7 @@ interface Surroundings {
 
 interface SurroundingsOptions {
   /** Gets what stops each part, the first one first. */
-  readonly stops: (() => Promise<unknown>)[];
+  readonly stops: Stops;
   readonly redisArguments?: readonly string[];
 }
 

@@ -1,4 +1,5 @@
 import { onRedis } from '../../support/on-redis.ts';
+import { startTogether } from '../../support/stops.ts';
 import { queryDatabase } from '../../support/stores.ts';
 import type { BenchOptions } from '../options.ts';
 import type { BenchBackend } from './backend.ts';
@@ -44,11 +45,7 @@ export async function startWorld(
   programs: Programs,
   { nodeArguments, against, envoy }: WorldOptions,
 ): Promise<World> {
-  const stops: (() => Promise<unknown>)[] = [];
-  const stop = async () => {
-    for (const end of stops.splice(0).toReversed()) await end();
-  };
-  try {
+  return startTogether(async (stops) => {
     const around = await startSurroundings(programs, { stops, redisArguments: ['--hz', '1'] });
     const { cores, directory, redis, postgresUrl, backend } = around;
     await onRedis(redis.url, (client) => client.script('LOAD', DECIDE_SCRIPT));
@@ -96,12 +93,8 @@ export async function startWorld(
       replica: first,
       startReplica: (variant) => startTollgate({ ...first, ...variant }),
       startReplicaBefore: before ? (variant) => startTollgate({ ...before, ...variant }) : undefined,
-      stop,
     };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  });
 }
 
 async function makeKeysOnce(world: TollgateWorld): Promise<BenchKeys> {

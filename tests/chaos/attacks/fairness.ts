@@ -9,6 +9,7 @@ import { endChild } from '../../support/end-child.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../../support/gateway.ts';
 import { startPostgresServer } from '../../support/postgres-server.ts';
 import { startRedisServer } from '../../support/redis-server.ts';
+import type { Stops } from '../../support/stops.ts';
 import { until } from '../../support/until.ts';
 
 /** Where a run keeps what it has to stop, and what it says. */
@@ -16,7 +17,7 @@ export interface FairnessOptions {
   /** Of each of the two phases, without and with attack. Milliseconds. */
   readonly lastsMs: number;
   readonly report: (line: string) => void;
-  readonly running: (() => Promise<unknown>)[];
+  readonly running: Stops;
 }
 
 /** What clients met that do no harm. */

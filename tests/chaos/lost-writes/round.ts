@@ -3,6 +3,7 @@ import { Admin } from '../../support/admin.ts';
 import { freePort } from '../../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../../support/gateway.ts';
 import { type PostgresServer, startPostgresServer } from '../../support/postgres-server.ts';
+import type { Stops } from '../../support/stops.ts';
 import { until } from '../../support/until.ts';
 import { type ChaosBackend, startChaosBackend } from '../chaos-backend.ts';
 import { ChaosReplica } from '../chaos-replica.ts';
@@ -28,7 +29,7 @@ export interface RoundOptions {
   readonly lastsMs: number;
   readonly report: (line: string) => void;
   /** Gets what has to be stopped afterwards, in the order in which it was started. */
-  readonly running: (() => Promise<unknown>)[];
+  readonly running: Stops;
 }
 
 /** Replicas over a Redis that loses writes, while keys are changed and processes stall. Resolves with the promises that were not held. */

@@ -1,5 +1,6 @@
 import { type RedisCluster, startRedisCluster } from '../../../support/redis-cluster.ts';
 import { type RedisServer, startRedisServer } from '../../../support/redis-server.ts';
+import { type Stops, stopAll } from '../../../support/stops.ts';
 import { decimal } from '../../report/table.ts';
 import type { TollgateCandidate } from '../../setup/tollgate.ts';
 import { redisCommands } from '../counts.ts';
@@ -29,16 +30,16 @@ export const MORE_REDIS: ScaleRow = {
   title: 'More Redis',
   measure: async (world) => {
     await world.haveKeys(Math.max(...BUDGETS.map(({ keys }) => keys)));
-    const stops: (() => Promise<unknown>)[] = [];
+    const stops: Stops = [];
     try {
       return await measure(world, await startSetups(world, stops));
     } finally {
-      for (const stop of stops.toReversed()) await stop();
+      await stopAll(stops);
     }
   },
 };
 
-async function startSetups(world: ScaleWorld, stops: (() => Promise<unknown>)[]): Promise<readonly Setup[]> {
+async function startSetups(world: ScaleWorld, stops: Stops): Promise<readonly Setup[]> {
   const setups: Setup[] = [];
   const add = async (name: string, servers: Setup['servers'], settings: Record<string, string>) => {
     const replica = await world.startReplica(settings);
