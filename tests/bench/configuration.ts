@@ -1,13 +1,14 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { availableParallelism, loadavg } from 'node:os';
 import { resolve } from 'node:path';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { InProcessGateway } from '../support/in-process-gateway.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { scriptCommand, wholeNumber } from '../support/script-command.ts';
+import { withTextInPlace } from '../support/text-in-place.ts';
 import { decimal, table } from './report/table.ts';
 import { withRecords } from './setup/with-records.ts';
 
@@ -25,8 +26,6 @@ const command = scriptCommand(
 const named: readonly number[] = command.processedArgs[0];
 const SIZES = named.length > 0 ? named : [40_000, 120_000, 300_000];
 const PAGE = resolve(import.meta.dirname, '../../docs/performance.md');
-const PLACE =
-  /(<!-- bench: written by npm run bench:configuration -->\n)[\s\S]*(<!-- \/bench:configuration -->)/;
 
 const TOKEN = 'the-root-token-of-the-bench-of-configurations';
 const OWNER = 'bench';
@@ -42,8 +41,7 @@ const rows: string[][] = [];
 const loadBefore = loadavg()[0] ?? Number.NaN;
 await withRecords(async (records) => {
   const server = createServer(await managementOf(records));
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${await listenOnLoopback(server)}`;
   let filled = 0;
   for (const size of SIZES.toSorted((a, b) => a - b)) {
     await fill(records, filled, size);
@@ -60,10 +58,7 @@ ${table(['keys in Postgres', 'what', 'time, s', 'CPU, s', 'most memory beyond id
 process.stdout.write(text);
 if (command.opts().publish === true) {
   const page = await readFile(PAGE, 'utf8');
-  await writeFile(
-    PAGE,
-    page.replace(PLACE, (_, begin: string, end: string) => `${begin}\n${text}\n${end}`),
-  );
+  await writeFile(PAGE, withTextInPlace(page, 'bench:configuration', text));
 }
 
 async function managementOf(records: Records): Promise<RequestListener> {

@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Argument } from 'commander';
 import { scriptCommand, wholeNumber } from '../support/script-command.ts';
+import { withTextInPlace } from '../support/text-in-place.ts';
 import { arithmetic } from './arithmetic.ts';
 import { plots, tables } from './report.ts';
 import { runWeek, type WeekSize } from './week/run-week.ts';
@@ -23,10 +24,7 @@ else await writeNote();
 async function writeNote(): Promise<void> {
   const parts: Readonly<Record<string, string>> = { arithmetic: await arithmetic(), simulation: tables() };
   let note = await readFile(NOTE, 'utf8');
-  for (const [name, text] of Object.entries(parts)) {
-    const place = new RegExp(`(<!-- ${name}: written by npm run simulate -->\n)[^]*(<!-- /${name} -->)`);
-    note = note.replace(place, (_, begin: string, end: string) => `${begin}\n${text.trim()}\n\n${end}`);
-  }
+  for (const [name, text] of Object.entries(parts)) note = withTextInPlace(note, name, text);
   await writeFile(NOTE, note);
   await mkdir(FOLDER, { recursive: true });
   for (const [name, svg] of Object.entries(plots())) await writeFile(join(FOLDER, `${name}.svg`), `${svg}\n`);

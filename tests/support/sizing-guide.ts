@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { readScaleConstants } from '../../src/cli/sizing/scale-constants.ts';
 import { type Demand, sizeInstallation } from '../../src/cli/sizing/size-installation.ts';
 import { limitLine, sizeLines } from '../../src/cli/sizing/size-lines.ts';
+import { withTextInPlace } from './text-in-place.ts';
 
 export const SIZING_GUIDE = resolve(import.meta.dirname, '../../docs/sizing.md');
 
@@ -19,11 +20,7 @@ export const EXAMPLES: Readonly<Record<string, Demand>> = {
 export async function sizingGuideWithFigures(): Promise<string> {
   let page = await readFile(SIZING_GUIDE, 'utf8');
   const parts = Object.entries({ constants: constantsTable(), ...mapValues(EXAMPLES, exampleText) });
-  for (const [name, text] of parts) {
-    const place = new RegExp(`(<!-- sizing ${name} -->\\n)[\\s\\S]*(<!-- /sizing ${name} -->)`);
-    if (!place.test(page)) throw new Error(`docs/sizing.md has no place for ${name}`);
-    page = page.replace(place, (_, begin: string, end: string) => `${begin}\n${text}\n\n${end}`);
-  }
+  for (const [name, text] of parts) page = withTextInPlace(page, `sizing ${name}`, text);
   return page;
 }
 

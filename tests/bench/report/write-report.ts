@@ -1,11 +1,11 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { withTextInPlace } from '../../support/text-in-place.ts';
 import type { BenchResult } from './bench-result.ts';
 import { chartOf } from './chart.ts';
 import { markdownOf } from './markdown.ts';
 
 const PAGE = resolve(import.meta.dirname, '../../../docs/performance.md');
-const PLACE = /(<!-- bench: written by npm run bench -->\n)[\s\S]*(<!-- \/bench -->)/;
 
 /** Writes `bench.json` (every round), `bench.md` (the tables) and `bench.svg` (the plot). */
 export async function writeReport(directory: string, result: BenchResult): Promise<void> {
@@ -18,8 +18,5 @@ export async function writeReport(directory: string, result: BenchResult): Promi
 /** Puts the tables in their place in `docs/performance.md`. */
 export async function publishTables(result: BenchResult): Promise<void> {
   const page = await readFile(PAGE, 'utf8');
-  await writeFile(
-    PAGE,
-    page.replace(PLACE, (_, begin: string, end: string) => `${begin}\n${markdownOf(result)}\n${end}`),
-  );
+  await writeFile(PAGE, withTextInPlace(page, 'bench', markdownOf(result)));
 }

@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { lineChart } from '../../support/line-chart.ts';
+import { withTextInPlace } from '../../support/text-in-place.ts';
 import type { Machine } from '../report/machine.ts';
 import { decimal, table } from '../report/table.ts';
 import type { Plot, RowResult, ScaleConstants, ScaleRow, Verdict } from './row.ts';
@@ -46,9 +47,7 @@ function verdictCells({ budget, measured, holds }: Verdict): readonly string[] {
 
 /** A page with the text of a row in its place. Throws for a page that has no place for it. */
 export function withRow(page: string, name: string, text: string): string {
-  const place = new RegExp(`(<!-- bench:scale ${name} -->\\n)[\\s\\S]*(<!-- /bench:scale ${name} -->)`);
-  if (!place.test(page)) throw new Error(`The page has no place for ${name}.`);
-  return page.replace(place, (_, begin: string, end: string) => `${begin}\n${text}\n\n${end}`);
+  return withTextInPlace(page, `bench:scale ${name}`, text);
 }
 
 export function svgOf({ title, xName, xs, lines }: Plot): string {
