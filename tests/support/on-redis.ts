@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { until } from './until.ts';
 
 /** Works on a Redis server, over a connection that ends with the work. */
 export async function onRedis<Result>(url: string, work: (redis: Redis) => Promise<Result>): Promise<Result> {
@@ -10,4 +11,11 @@ export async function onRedis<Result>(url: string, work: (redis: Redis) => Promi
   } finally {
     redis.disconnect();
   }
+}
+
+/** Resolves once a server says of its replication what is looked for: by default that it has what its master has. */
+export function untilReplicating(url: string, words = 'master_link_status:up'): Promise<void> {
+  return onRedis(url, (redis) =>
+    until(async () => (await redis.info('replication').catch(() => '')).includes(words)),
+  );
 }

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
+import { untilReplicating } from './on-redis.ts';
 import { type RedisServer, startRedisServer } from './redis-server.ts';
 import { until } from './until.ts';
 
@@ -79,9 +80,7 @@ export async function startRedisCluster(count: number, args: readonly string[] =
         await meet([of, node]);
         await until(async () => String(await node.direct.cluster('NODES')).includes(of.id));
         await node.direct.call('CLUSTER', 'REPLICATE', of.id);
-        await until(async () =>
-          String(await node.direct.info('replication')).includes('master_link_status:up'),
-        );
+        await untilReplicating(node.server.url);
         await untilAgreed(nodes);
         return node;
       },

@@ -2,7 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './free-port.ts';
-import { onRedis } from './on-redis.ts';
+import { onRedis, untilReplicating } from './on-redis.ts';
 import { redisBinary } from './redis-binary.ts';
 import { type RedisServer, runRedis, startRedisServer } from './redis-server.ts';
 import { startTogether } from './stops.ts';
@@ -54,9 +54,7 @@ export async function startWatchedRedis(masterName: string): Promise<WatchedRedi
     stops.push(() => master.stop());
     const standby = await startRedisServer(['--replicaof', `127.0.0.1 ${master.port}`]);
     stops.push(() => standby.stop());
-    await onRedis(standby.url, (direct) =>
-      until(async () => (await direct.info('replication')).includes('master_link_status:up')),
-    );
+    await untilReplicating(standby.url);
     const sentinels: RedisSentinel[] = [];
     for (const _ of [1, 2, 3]) {
       const sentinel = await startSentinel(masterName, master.port, [

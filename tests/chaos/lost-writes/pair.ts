@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { onRedis } from '../../support/on-redis.ts';
+import { onRedis, untilReplicating } from '../../support/on-redis.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { TcpRelay } from '../../support/tcp-relay.ts';
 import { until } from '../../support/until.ts';
@@ -129,10 +129,8 @@ class Pair {
     this.#standby = await startRedisServer(['--dir', this.#directory, '--dbfilename', 'standby.rdb']);
     const replication = await TcpRelay.start(this.#master?.port);
     this.#replication = replication;
-    await onServer(this.#standby, async (redis) => {
-      await redis.replicaof('127.0.0.1', replication.port);
-      await until(async () => (await redis.info('replication')).includes('master_link_status:up'));
-    });
+    await onServer(this.#standby, (redis) => redis.replicaof('127.0.0.1', replication.port));
+    await untilReplicating(this.#standby.url);
   }
 }
 

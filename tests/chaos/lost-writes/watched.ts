@@ -1,13 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { Redis } from 'ioredis';
+import { untilReplicating } from '../../support/on-redis.ts';
 import { startRedisCluster } from '../../support/redis-cluster.ts';
 import { startWatchedRedis } from '../../support/redis-sentinel.ts';
 import type { RedisServer } from '../../support/redis-server.ts';
-import { until } from '../../support/until.ts';
 import type { SeededRandom } from '../seeded-random.ts';
 import type { FragileRedis } from './fragile-redis.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
 /** How long the standby is frozen before the master dies: what is written meanwhile is lost. Milliseconds. */
 const LONGEST_LAG_MS = 800;
 
@@ -56,29 +54,11 @@ function exchange(first: RedisServer, second: RedisServer): (random: SeededRando
     old.pause();
     next.resume();
     try {
-      await untilMaster(next.port);
+      await untilReplicating(next.url, 'role:master');
     } finally {
       old.resume();
     }
-    await untilStandby(old.port);
+    await untilReplicating(old.url);
     [master, standby] = [next, old];
   };
-}
-
-function untilMaster(port: number): Promise<void> {
-  return untilSaid(port, 'role:master');
-}
-
-function untilStandby(port: number): Promise<void> {
-  return untilSaid(port, 'master_link_status:up');
-}
-
-async function untilSaid(port: number, words: string): Promise<void> {
-  const redis = new Redis(port, '127.0.0.1');
-  redis.on('error', () => {});
-  try {
-    await until(async () => (await redis.info('replication').catch(() => '')).includes(words), PATIENCE);
-  } finally {
-    redis.disconnect();
-  }
 }

@@ -1,6 +1,6 @@
 import type { Records } from '../../../src/storage/postgres/open-records.ts';
 import { closeRedis, type RedisConnection } from '../../../src/storage/redis/redis-connection.ts';
-import { onRedis } from '../../support/on-redis.ts';
+import { onRedis, untilReplicating } from '../../support/on-redis.ts';
 import { openTestRecords } from '../../support/records.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { createMigratedDatabase } from '../../support/stores.ts';
@@ -55,10 +55,8 @@ export async function openWeekStores(): Promise<WeekStores> {
 }
 
 async function follow(standby: RedisServer, master: RedisServer): Promise<void> {
-  await onRedis(standby.url, async (client) => {
-    await client.replicaof('127.0.0.1', master.port);
-    await until(async () => /^master_link_status:up/m.test(await client.info('replication')));
-  });
+  await onRedis(standby.url, (client) => client.replicaof('127.0.0.1', master.port));
+  await untilReplicating(standby.url);
 }
 
 async function untilCaughtUp(master: RedisServer, standby: RedisServer): Promise<void> {
