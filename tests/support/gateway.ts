@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
-import { endChild, hasEnded } from './end-child.ts';
+import { endChild, hasEnded, outputOf } from './end-child.ts';
 import { until } from './until.ts';
 
 const SOURCE = resolve(import.meta.dirname, '../../src');
@@ -174,11 +174,5 @@ export function spawnNode(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let written = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      written += chunk;
-    });
-  }
-  return { child, output: () => written };
+  return { child, output: outputOf(child) };
 }

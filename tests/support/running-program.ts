@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { rm } from 'node:fs/promises';
-import { endChild, hasEnded } from './end-child.ts';
+import { endChild, hasEnded, outputOf } from './end-child.ts';
 import { until } from './until.ts';
 
 /** A program that listens on a port. */
@@ -30,12 +30,7 @@ export async function runProgram({ name, directory, command, port }: ProgramStar
   });
   const onExit = () => child.kill('SIGKILL');
   process.once('exit', onExit);
-  let written = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      written += chunk;
-    });
-  }
+  const output = outputOf(child);
   const stop = async (): Promise<void> => {
     // nginx ends its workers only if it can.
     if (!hasEnded(child)) child.kill('SIGTERM');
@@ -45,12 +40,12 @@ export async function runProgram({ name, directory, command, port }: ProgramStar
   };
   try {
     await until(() => hasEnded(child) || listens(port));
-    if (hasEnded(child)) throw new Error(`${name} ended at once:\n${written}`);
+    if (hasEnded(child)) throw new Error(`${name} ended at once:\n${output()}`);
   } catch (error) {
     await stop();
     throw error;
   }
-  return { port, output: () => written, stop };
+  return { port, output, stop };
 }
 
 async function listens(port: number): Promise<boolean> {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { hasEnded, outputOf } from '../../support/end-child.ts';
 import { until } from '../../support/until.ts';
 
 /** The core that the candidates run on, one at a time. All else, the bench itself included, runs on the others. */
@@ -9,7 +10,6 @@ export const CANDIDATE_CORE = 0;
 
 /** A process that the bench started. */
 export interface PinnedProcess {
-  readonly pid: number;
   /** It and its children, now. */
   pids(): readonly number[];
   /** All that it wrote. */
@@ -32,19 +32,12 @@ export function startPinned({ taskset, cores, command, environment = {} }: Pinne
     env: { PATH: process.env.PATH ?? '', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let written = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      written += text;
-    });
-  }
   const pid = child.pid ?? 0;
   const onExit = () => child.kill('SIGTERM');
   process.once('exit', onExit);
   return {
-    pid,
     pids: () => [pid, ...childrenOf(pid)],
-    output: () => written,
+    output: outputOf(child),
     stop: async () => {
       process.removeListener('exit', onExit);
       await end(child);
@@ -79,7 +72,7 @@ function childrenOf(pid: number): readonly number[] {
 }
 
 async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
+  if (hasEnded(child)) return;
   const gone = once(child, 'exit');
   child.kill('SIGTERM');
   const force = setTimeout(() => child.kill('SIGKILL'), 10_000);
