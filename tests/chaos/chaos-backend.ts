@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 /** How a backend treats its requests. */
 export type BackendMood = 'well' | 'rejecting' | 'hanging' | 'truncating';
@@ -43,10 +44,8 @@ export async function startChaosBackend(): Promise<ChaosBackend> {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listenOnLoopback(server)}`,
     setMood: (next) => {
       mood = next;
       if (mood === 'rejecting') for (const socket of sockets) socket.destroy();

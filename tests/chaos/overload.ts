@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { sampleOf, scrape } from '../reliability/support/probe.ts';
 import { Admin } from '../support/admin.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { startPostgresServer } from '../support/postgres-server.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { type Stops, stopAll } from '../support/stops.ts';
@@ -57,12 +57,12 @@ try {
 
 async function startBackend(): Promise<string> {
   const server = createServer((_req, res) => setTimeout(() => res.end('ok'), SERVICE_MS));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnLoopback(server);
   ends.push(async () => {
     server.close();
     server.closeAllConnections();
   });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${port}`;
 }
 
 interface Phase {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { ReadRequest } from '../proxy/differential/strict-reading.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { BackendSide } from './backend-side.ts';
 import type { GatewaySockets } from './gateway-sockets.ts';
 import { intrusionMessage } from './response-message.ts';
@@ -39,8 +40,7 @@ export class ScriptedBackend {
 
   static async start(sockets: GatewaySockets, plans: readonly RequestPlan[]): Promise<ScriptedBackend> {
     const server = createServer({ allowHalfOpen: true, noDelay: true });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    await listenOnLoopback(server);
     return new ScriptedBackend(server, sockets, plans);
   }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from './listen-on-loopback.ts';
 
 /** A span as it was received, what the tests look at. */
 export interface ReceivedSpan {
@@ -67,10 +67,10 @@ export async function startOtlpReceiver(respond: RequestListener = accept): Prom
       }
     }
     respond(req, res);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
+  const port = await listenOnLoopback(server);
   return Object.assign(state, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     stop: async () => {
       server.close();
       server.closeAllConnections();

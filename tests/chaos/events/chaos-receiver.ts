@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { listenOnLoopback } from '../../support/listen-on-loopback.ts';
 import type { ReceivedRequest } from './event-faults.ts';
 
 /** How a receiver treats its requests. */
@@ -29,8 +30,7 @@ export class ChaosReceiver {
 
   static async start(): Promise<ChaosReceiver> {
     const receiver = new ChaosReceiver();
-    receiver.#server.listen(0, '127.0.0.1');
-    await once(receiver.#server, 'listening');
+    await listenOnLoopback(receiver.#server);
     return receiver;
   }
 
