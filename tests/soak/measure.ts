@@ -1,6 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import type { Redis } from 'ioredis';
 import { sql } from 'kysely';
+import { residentBytes } from '../bench/measure/process-counts.ts';
 import type { World } from '../chaos/world.ts';
 import type { Series } from './flatness.ts';
 
@@ -19,7 +20,7 @@ export async function measure({ replicas, db }: World, redis: Redis): Promise<re
   );
   const ofProcesses = processes.map(
     async ({ name, pid }): Promise<readonly Figure[]> => [
-      { name: `${name}, memory`, unit: 'MB', value: await residentMemory(pid) },
+      { name: `${name}, memory`, unit: 'MB', value: residentBytes([pid]) / 1e6 },
       { name: `${name}, open files`, unit: 'count', value: (await readdir(`/proc/${pid}/fd`)).length },
     ],
   );
@@ -40,10 +41,6 @@ export async function measure({ replicas, db }: World, redis: Redis): Promise<re
     { name: 'Postgres, connections', unit: 'count', value: connections.rows[0]?.count ?? Number.NaN },
     ...(await tableSizes(db)),
   ];
-}
-
-async function residentMemory(pid: number): Promise<number> {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1000;
 }
 
 /** Of each table with its indexes, by the rows that are in it: usage and audit log grow as they should, dead rows must not. */

@@ -21,9 +21,9 @@ const OCCASION: Occasion = {
 describe('the bench of scale', () => {
   it('draws keys by a Zipf law, and none that is not there', () => {
     const random = new SeededRandom(7);
-    const next = () => random.between(0, 2 ** 31 - 1) / 2 ** 31;
     const counts = new Map<number, number>();
-    for (const key of zipfKeys(1000, 50_000, next)) counts.set(key, (counts.get(key) ?? 0) + 1);
+    for (const key of zipfKeys(1000, 50_000, () => random.fraction()))
+      counts.set(key, (counts.get(key) ?? 0) + 1);
     const [first = 0, second = 0, third = 0] = [...counts.values()].toSorted((a, b) => b - a);
     const shareOf = (rank: number) => Math.log(1 + 1 / rank) / Math.log(1001);
     for (const [rank, count] of [first, second, third].entries())

@@ -6,7 +6,7 @@ import { Pool } from 'undici';
 import { livez, metric } from '../../reliability/support/probe.ts';
 import { Admin } from '../../support/admin.ts';
 import { endChild } from '../../support/end-child.ts';
-import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../../support/gateway.ts';
+import { type GatewayProcess, gatewaySettings, startGateway } from '../../support/gateway.ts';
 import { startPostgresServer } from '../../support/postgres-server.ts';
 import { startRedisServer } from '../../support/redis-server.ts';
 import type { Stops } from '../../support/stops.ts';
@@ -126,13 +126,9 @@ async function start(running: FairnessOptions['running']): Promise<GatewayProces
   running.push(() => postgres.stop());
   const backendUrl = await startBackend(running);
   const gateway = await startGateway({
-    BACKEND_URL: backendUrl,
-    DATABASE_URL: postgres.url,
-    REDIS_URL: redis.url,
+    ...gatewaySettings(backendUrl, postgres.url, redis.url),
     // A machine that has other things to do may be late; that is no fault of Redis.
     REDIS_TIMEOUT_MS: '2000',
-    ROOT_TOKEN,
-    ENCRYPTION_KEY,
   });
   running.push(() => gateway.stop());
   return gateway;
