@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './free-port.ts';
 import { onRedis, untilReplicating } from './on-redis.ts';
-import { redisBinary } from './redis-binary.ts';
 import { type RedisServer, runRedis, startRedisServer } from './redis-server.ts';
 import { startTogether } from './stops.ts';
 import { until } from './until.ts';
@@ -20,7 +19,6 @@ export async function startSentinel(
   masterPort: number,
   configuration: readonly string[] = [],
 ): Promise<RedisSentinel> {
-  const binary = await redisBinary();
   const port = await freePort();
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-sentinel-'));
   const file = join(directory, 'sentinel.conf');
@@ -30,7 +28,7 @@ export async function startSentinel(
     `sentinel monitor ${masterName} 127.0.0.1 ${masterPort} 1`,
   ];
   await writeFile(file, `${[...lines, ...configuration].join('\n')}\n`);
-  const { stop } = await runRedis(binary, { directory, port }, [file, '--sentinel']);
+  const { stop } = await runRedis({ directory, port }, [file, '--sentinel']);
   return { port, stop };
 }
 

@@ -4,9 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { onPath, requireProgram } from './debian-package.ts';
 import { endChild, hasEnded } from './end-child.ts';
 import { freePort, isFree } from './free-port.ts';
-import { redisBinary } from './redis-binary.ts';
 import { until } from './until.ts';
 
 /** A Redis server of a test's own, to be broken at will. */
@@ -29,16 +29,15 @@ export interface RedisServer {
  * process ends it too.
  */
 export async function startRedisServer(args: readonly string[] = []): Promise<RedisServer> {
-  const binary = await redisBinary();
   if (args.includes('--port')) {
     const port = Number(args[args.indexOf('--port') + 1]);
     // A server that was killed a moment ago may still hold it.
     await until(() => isFree(port));
-    return await start(binary, port, args);
+    return await start(port, args);
   }
   for (let tries = 1; ; tries += 1) {
     try {
-      return await start(binary, await freePort(), args);
+      return await start(await freePort(), args);
     } catch (error) {
       // Another run of the tests on this machine may have been quicker to take the port.
       if (tries === PORT_TRIES) throw error;
@@ -48,9 +47,9 @@ export async function startRedisServer(args: readonly string[] = []): Promise<Re
 
 const PORT_TRIES = 3;
 
-async function start(binary: string, port: number, args: readonly string[]): Promise<RedisServer> {
+async function start(port: number, args: readonly string[]): Promise<RedisServer> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-redis-'));
-  const { child, pid, stop } = await runRedis(binary, { directory, port }, [
+  const { child, pid, stop } = await runRedis({ directory, port }, [
     ...['--port', String(port), '--bind', '127.0.0.1', '--dir', directory],
     ...['--save', '', '--appendonly', 'no', '--databases', '64'],
     // By default a master waits five seconds for more copies before it sends its data to one.
@@ -69,10 +68,10 @@ async function start(binary: string, port: number, args: readonly string[]): Pro
 
 /** Runs a server or a sentinel, and resolves when it responds. `stop` removes its directory, too. */
 export async function runRedis(
-  binary: string,
   { directory, port }: { readonly directory: string; readonly port: number },
   args: readonly string[],
 ): Promise<{ readonly child: ChildProcess; readonly pid: number; stop(): Promise<void> }> {
+  const binary = await redisBinary();
   const child = spawn(binary, args, { stdio: 'ignore', cwd: directory });
   const onExit = () => child.kill('SIGKILL');
   process.once('exit', onExit);
@@ -93,6 +92,13 @@ export async function runRedis(
     throw error;
   }
   return { child, pid: child.pid, stop };
+}
+
+const SERVER = 'redis-server';
+
+/** The path of a Redis server's executable, installed where it is missing and can be. Throws with what to install otherwise. */
+async function redisBinary(): Promise<string> {
+  return (await onPath(SERVER)) ?? (await onPath('valkey-server')) ?? (await requireProgram(SERVER, SERVER));
 }
 
 /** Whether a server on a loopback port responds to PING. */
