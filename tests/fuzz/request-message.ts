@@ -1,4 +1,4 @@
-import { bodyOf, chunksOf, type Segment, segmentsOf } from './segments.ts';
+import { BAD_CHUNK, bodyOf, chunksOf, LAST_CHUNK, type Segment, segmentsOf } from './segments.ts';
 import type { RequestPlan } from './sequence.ts';
 
 /** A request as it is sent. */
@@ -57,6 +57,3 @@ function requestHead(plan: RequestPlan, secret: string): string {
   }
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
-
-const LAST_CHUNK = Buffer.from('0\r\n\r\n');
-const BAD_CHUNK = Buffer.from('zz\r\nno chunk\r\n0\r\n\r\n');

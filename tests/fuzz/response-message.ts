@@ -1,4 +1,4 @@
-import { bodyOf, chunksOf, type Segment, segmentsOf } from './segments.ts';
+import { BAD_CHUNK, bodyOf, chunksOf, LAST_CHUNK, type Segment, segmentsOf } from './segments.ts';
 import type { Intrusion, MalformedPart, RequestPlan, ResponsePlan } from './sequence.ts';
 
 /** Part of all bytes that must reach no client. */
@@ -159,8 +159,6 @@ function timed(message: Buffer, { delay, segments }: ResponsePlan): Segment[] {
 }
 
 const NOTHING = Buffer.alloc(0);
-const LAST_CHUNK = Buffer.from('0\r\n\r\n');
-const BAD_CHUNK = Buffer.from('zz\r\nno chunk\r\n0\r\n\r\n');
 const STRAY_RESPONSE = Buffer.from(
   `HTTP/1.1 200 OK\r\nX-Token: ${INTRUDER}\r\nContent-Length: ${INTRUDER.length}\r\n\r\n${INTRUDER}`,
 );

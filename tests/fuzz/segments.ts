@@ -31,3 +31,6 @@ export function chunksOf(body: Buffer): Buffer {
 }
 
 const CRLF = Buffer.from('\r\n');
+/** The end of a body in chunks, and one whose next chunk has no size. */
+export const LAST_CHUNK = Buffer.from('0\r\n\r\n');
+export const BAD_CHUNK = Buffer.from('zz\r\nno chunk\r\n0\r\n\r\n');
