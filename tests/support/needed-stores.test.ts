@@ -9,7 +9,8 @@ describe('the stores that a test run starts', () => {
     ['tests/contracts/record-versions', { redis: true, postgres: false, embedded: false }],
     ['tests/gateway/metrics', { redis: true, postgres: true, embedded: false }],
     ['tests/contracts/plan-repository', { redis: false, postgres: true, embedded: true }],
-    ['tests/gateway/start.test', { redis: false, postgres: true, embedded: true }],
+    ['tests/gateway/start.test', { redis: false, postgres: true, embedded: false }],
+    ['tests/cli/migrate', { redis: false, postgres: false, embedded: true }],
   ])('are those that %s uses', (path, needed) => {
     expect(neededStores([path])).toEqual(needed);
   });

@@ -18,16 +18,17 @@ export type FoundEnvironment = { readonly bin: string } | { readonly leftOutBeca
 export async function pythonEnvironment(...packages: readonly string[]): Promise<string> {
   const python = await requireProgram('python3', 'python3-venv');
   const directory = join(CACHE, packages.join('+').replaceAll('==', '-'));
-  // A lock, because other runs may want it at the same time; the mark, because an install may end half-way.
+  // A lock, because other runs may want it at the same time; the mark, because an install may end half-way. One pip installs all of them: to
+  // install it as well takes longer than most packages.
   const install = `set -e
-directory=$1 python=$2; shift 2
+directory=$1 pip=$2 python=$3; shift 3
 test ! -e "$directory/complete" || exit 0
-mkdir -p "$directory"
-"$python" -m venv --clear "$directory"
-"$directory/bin/pip" install --quiet --disable-pip-version-check "$@"
+test -x "$pip/bin/pip" || "$python" -m venv --clear "$pip"
+"$python" -m venv --clear --without-pip "$directory"
+"$pip/bin/pip" --python "$directory/bin/python" install --quiet --disable-pip-version-check --no-compile "$@"
 touch "$directory/complete"`;
   try {
-    const args = ['sh', '-c', install, 'sh', directory, python, ...packages];
+    const args = ['sh', '-c', install, 'sh', directory, join(CACHE, 'pip'), python, ...packages];
     await run('flock', [import.meta.filename, ...args], { timeout: INSTALL_DEADLINE_MS });
   } catch (error) {
     await rm(directory, { recursive: true, force: true });
