@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { screen, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import { type UserEvent, userEvent } from '@testing-library/user-event';
 import { WebhookPage } from '../../../src/console/pages/webhook-page.tsx';
 import { WEBHOOK } from './support/records.ts';
@@ -45,6 +45,30 @@ it('a saved webhook is shown, and can be saved again, before it has been read ag
     ['"1"', { description: 'Chat of Alice' }],
     ['"2"', { description: 'Chat of Alice and Bob' }],
   ]);
+});
+
+it('a header of the same name as one above is shown as a fault, and not sent', async () => {
+  await user.click(await screen.findByRole('button', { name: 'Edit' }));
+  const dialog = within(await screen.findByRole('dialog'));
+  const save = dialog.getByRole('button', { name: 'Save changes' });
+  for (const [place, name] of [' X-Team', 'x-team '].entries()) {
+    await user.click(dialog.getByRole('button', { name: 'Add header' }));
+    await user.type(dialog.getByLabelText(`Name of header ${place + 1}`), name);
+    await user.type(dialog.getByLabelText(`Value of header ${place + 1}`), `value ${place}`);
+  }
+  await user.click(save);
+  const repeated = dialog.getByLabelText('Name of header 2');
+  expect(document.activeElement).toBe(repeated);
+  expect(repeated.getAttribute('aria-invalid')).toBe('true');
+  const describedBy = repeated.getAttribute('aria-describedby') ?? '';
+  expect(document.getElementById(describedBy)?.textContent).toBe('A header above has this name.');
+  expect(gateway.requests.filter(({ method }) => method === 'PATCH')).toEqual([]);
+  await user.type(repeated, '{Backspace}s');
+  expect(repeated.getAttribute('aria-invalid')).toBe('false');
+  await user.click(save);
+  await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+  const [change] = gateway.requests.filter(({ method }) => method === 'PATCH');
+  expect(JSON.parse(change?.body ?? '').headers).toEqual({ 'X-Team': 'value 0', 'x-teams': 'value 1' });
 });
 
 it('a disabled webhook is shown as disabled before it has been read again', async () => {

@@ -26,10 +26,10 @@ export function Form({ onSubmit, children }: FormProps) {
  * which would mean "never". Its `Field` says so, and it has the focus.
  */
 export function hasValidFields(form: HTMLFormElement): boolean {
-  const fields = [
-    ...form.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('input[type^="date"], textarea'),
-  ];
-  const invalid = fields.filter(({ validity }) => validity.badInput || validity.customError);
+  const fields = [...form.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>('input, textarea')];
+  const invalid = fields.filter(
+    ({ type, validity }) => validity.customError || (type.startsWith('date') && validity.badInput),
+  );
   // This makes the event `invalid`.
   for (const field of invalid) field.checkValidity();
   showField(invalid[0]);

@@ -1,7 +1,8 @@
 import { Plus, X } from 'lucide-react';
+import { useId } from 'react';
 import { Button } from '../../components/forms/button.tsx';
 import { Input } from '../../components/forms/field.tsx';
-import type { HeaderDraft } from './webhook-draft.ts';
+import { type HeaderDraft, hasName } from './webhook-draft.ts';
 import styles from './webhooks.module.css';
 
 const MOST = 10;
@@ -57,39 +58,70 @@ function Rows({ headers, onChange }: RowsProps) {
   return (
     <>
       {headers.map((header, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a row has no other identity while it is typed
-        <div key={index} className={styles.header}>
-          <Input
-            aria-label={`Name of header ${index + 1}`}
-            placeholder="Authorization"
-            autoComplete="off"
-            spellCheck={false}
-            value={header.name}
-            onChange={({ target }) => change(index, { name: target.value })}
-          />
-          <Input
-            aria-label={`Value of header ${index + 1}`}
-            placeholder="Bearer …"
-            autoComplete="off"
-            spellCheck={false}
-            value={header.value}
-            onChange={({ target }) => change(index, { value: target.value })}
-          />
-          <Button
-            look="quiet"
-            icon
-            aria-label={`Remove header ${index + 1}`}
-            onClick={() => onChange(headers.filter((_, at) => at !== index))}
-          >
-            <X aria-hidden="true" />
-          </Button>
-        </div>
+        <Row
+          // biome-ignore lint/suspicious/noArrayIndexKey: a row has no other identity while it is typed
+          key={index}
+          place={index + 1}
+          header={header}
+          isRepeated={hasName(headers.slice(0, index), header.name)}
+          onChange={(fields) => change(index, fields)}
+          onRemove={() => onChange(headers.filter((_, at) => at !== index))}
+        />
       ))}
       {headers.length < MOST && (
         <Button small onClick={() => onChange([...headers, { name: '', value: '' }])}>
           <Plus aria-hidden="true" />
           Add header
         </Button>
+      )}
+    </>
+  );
+}
+
+interface RowProps {
+  /** From 1. */
+  readonly place: number;
+  readonly header: HeaderDraft;
+  /** A row above has the same name. */
+  readonly isRepeated: boolean;
+  readonly onChange: (fields: Partial<HeaderDraft>) => void;
+  readonly onRemove: () => void;
+}
+
+function Row({ place, header, isRepeated, onChange, onRemove }: RowProps) {
+  const faultId = useId();
+  const fault = isRepeated ? 'A header above has this name.' : '';
+  return (
+    <>
+      <div className={styles.header}>
+        <Input
+          aria-label={`Name of header ${place}`}
+          aria-invalid={isRepeated}
+          aria-describedby={isRepeated ? faultId : undefined}
+          // The form is not submitted with it.
+          ref={(input) => input?.setCustomValidity(fault)}
+          placeholder="Authorization"
+          autoComplete="off"
+          spellCheck={false}
+          value={header.name}
+          onChange={({ target }) => onChange({ name: target.value })}
+        />
+        <Input
+          aria-label={`Value of header ${place}`}
+          placeholder="Bearer …"
+          autoComplete="off"
+          spellCheck={false}
+          value={header.value}
+          onChange={({ target }) => onChange({ value: target.value })}
+        />
+        <Button look="quiet" icon aria-label={`Remove header ${place}`} onClick={onRemove}>
+          <X aria-hidden="true" />
+        </Button>
+      </div>
+      {isRepeated && (
+        <p id={faultId} className={styles.error}>
+          {fault}
+        </p>
       )}
     </>
   );

@@ -68,6 +68,12 @@ export function messageFor(error: unknown, field: keyof Fields): string | undefi
   return fieldSentence(error, field);
 }
 
+/** Whether one of the rows has this name. The case does not matter, as for the gateway. */
+export function hasName(rows: readonly HeaderDraft[], name: string): boolean {
+  const wanted = name.trim().toLowerCase();
+  return wanted !== '' && rows.some((row) => row.name.trim().toLowerCase() === wanted);
+}
+
 /** A row without a name and a value was not meant. */
 function headersOf(rows: readonly HeaderDraft[]): Readonly<Record<string, string>> {
   const meant = rows.filter(({ name, value }) => name.trim() !== '' || value !== '');
