@@ -96,3 +96,34 @@ it('deliveries are read again as they change, until the reader asks for more of 
   await screen.findByText('tollgate.plan.created');
   expect(screen.queryByRole('button', { name: 'Load more' })).toBeNull();
 });
+
+it('the first delivery that was loaded has the focus, unless the reader has moved it', async () => {
+  const pages = [
+    { deliveries: [delivery('dlv_4', 'tollgate.plan.created')], nextCursor: '1' },
+    { deliveries: [delivery('dlv_3', 'tollgate.plan.updated')], nextCursor: '2' },
+    { deliveries: [delivery('dlv_2', 'tollgate.plan.deleted')], nextCursor: '3' },
+    { deliveries: [delivery('dlv_1', 'tollgate.webhook.disabled')] },
+  ];
+  let response = Promise.resolve();
+  gateway.respond(async ({ url }) => {
+    await response;
+    return { status: 200, body: pages[Number(/cursor=(\d)/.exec(url)?.[1] ?? 0)] ?? {} };
+  });
+  gateway.render(['webhooks:read'], <Stage />);
+  const user = userEvent.setup();
+  const load = async (eventType: string, meanwhile = () => {}) => {
+    const more = await screen.findByRole('button', { name: 'Load more' });
+    const arrival = Promise.withResolvers<void>();
+    response = arrival.promise;
+    await user.click(more);
+    meanwhile();
+    arrival.resolve();
+    return screen.findByRole('button', { name: eventType });
+  };
+  expect(await load('tollgate.plan.updated')).toBe(document.activeElement);
+  const elsewhere = screen.getByRole('combobox', { name: 'Status of the deliveries' });
+  await load('tollgate.plan.deleted', () => elsewhere.focus());
+  expect(document.activeElement).toBe(elsewhere);
+  expect(await load('tollgate.webhook.disabled')).toBe(document.activeElement);
+  expect(screen.queryByRole('button', { name: 'Load more' })).toBeNull();
+});

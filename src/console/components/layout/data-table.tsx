@@ -6,7 +6,16 @@ import {
   useTable,
 } from '@tanstack/react-table';
 import { ArrowDown, ArrowUp, ChevronsUpDown } from 'lucide-react';
-import { type MouseEvent, type ReactNode, type Ref, useMemo, useState } from 'react';
+import {
+  type MouseEvent,
+  type ReactNode,
+  type Ref,
+  type RefObject,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { useLocation } from 'wouter';
 import type { Live } from '../../api/live.ts';
 import type { LivePages } from '../../api/live-pages.ts';
@@ -100,6 +109,7 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
   const { label, columns, rowHref, onOpen, live, pages, staysLive = false, total } = props;
   const { sorted, sort, setSort } = useSortedRows(props);
   const { element, first, last, beforePx, afterPx, measure } = useVisibleRows(sorted);
+  const focusLoaded = useFocusOnLoaded(element);
   return (
     <>
       <table className={styles.table} aria-label={label} aria-rowcount={(total ?? sorted.length) + 1}>
@@ -126,21 +136,51 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
           <Spacer heightPx={afterPx} columns={columns.length} />
         </tbody>
       </table>
-      {pages?.hasMore && <More live={live} pages={pages} staysLive={staysLive} />}
+      {pages?.hasMore && <More live={live} pages={pages} staysLive={staysLive} onRequested={focusLoaded} />}
     </>
   );
 }
 
-type MoreProps<Row> = Required<Pick<DataTableProps<Row>, 'live' | 'pages' | 'staysLive'>>;
+/**
+ * Returns a function for the button that loads more rows: the first of these gets the focus. The button goes with the last page, and would take
+ * the focus with it.
+ */
+function useFocusOnLoaded(body: RefObject<HTMLElement | null>): (button: HTMLElement) => void {
+  const pressed = useRef<{ readonly button: HTMLElement; readonly lastRow: Element | undefined }>(undefined);
+  useLayoutEffect(() => {
+    const loaded = pressed.current?.lastRow?.nextElementSibling;
+    const target = loaded?.querySelector<HTMLElement>('a, button, input');
+    if (target == null) return;
+    const { activeElement } = document;
+    // The reader may have moved the focus meanwhile.
+    if (activeElement === document.body || activeElement === pressed.current?.button) target.focus();
+    pressed.current = undefined;
+  });
+  return (button) => {
+    const rows = body.current?.querySelectorAll('[data-index]') ?? [];
+    pressed.current = { button, lastRow: [...rows].at(-1) };
+  };
+}
+
+interface MoreProps<Row> extends Required<Pick<DataTableProps<Row>, 'live' | 'pages' | 'staysLive'>> {
+  /** Called as the button loads the next page. */
+  readonly onRequested: (button: HTMLElement) => void;
+}
 
 /** Loads the next page when the reader comes near it; on request after a failure of any page, and for a list that stays live. */
-function More<Row>({ live, pages: { hasNextPageFailed, loadMore }, staysLive }: MoreProps<Row>) {
+function More<Row>({ live, pages: { hasNextPageFailed, loadMore }, staysLive, onRequested }: MoreProps<Row>) {
   const { status, dataAt } = live;
   if (staysLive || status === 'unavailable' || status === 'failed')
     return (
       <div className={styles.more}>
         {hasNextPageFailed ? 'The next page was not loaded.' : 'There are more rows.'}{' '}
-        <Button small onClick={loadMore}>
+        <Button
+          small
+          onClick={({ currentTarget }) => {
+            onRequested(currentTarget);
+            loadMore();
+          }}
+        >
           {hasNextPageFailed ? 'Try again' : 'Load more'}
         </Button>
       </div>
