@@ -56,6 +56,20 @@ describe('the page of a hand-over link', () => {
     expect(faults).toEqual([]);
   });
 
+  it('gives the focus to the heading of the secret as it appears', async () => {
+    const { url } = await makeLink('Focused', 'at once');
+    const { page } = await open(url);
+    const button = page.getByRole('button', { name: SHOW });
+    await button.focus();
+    // An observer is called before the next frame, and before effects that wait for one.
+    await page.evaluate(`new MutationObserver(() => {
+      if (document.querySelector('[data-secret]')) window.focusedFirst ??= document.activeElement.textContent;
+    }).observe(document.body, { childList: true, subtree: true })`);
+    await button.press('Enter');
+    await page.locator('[data-secret]').waitFor();
+    expect(await page.evaluate('window.focusedFirst')).toBe('The secret of “Focused”');
+  });
+
   it('says why there is nothing to show: a link used elsewhere meanwhile, and one that is unknown', async () => {
     const { url } = await makeLink('Raced', 'first come');
     const slow = await open(url, 'dark');
