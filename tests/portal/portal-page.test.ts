@@ -131,6 +131,22 @@ describe('the portal', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
+  it('is in the time zone of the device, also after that has changed', async () => {
+    const { secret } = await makeKey('Travelling app', { expiresAt: '2098-01-31T10:00:00Z' });
+    const { page } = await open('light');
+    const device = await page.context().newCDPSession(page);
+    const moveTo = (timezoneId: string) => device.send('Emulation.setTimezoneOverride', { timezoneId });
+    await moveTo('America/Sao_Paulo');
+    await signIn(page, secret);
+    await page.getByText(/^The key expires on Jan 31, 2098, 7:00:00\sAM GMT-3\.$/).waitFor();
+    await moveTo('Asia/Tokyo');
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText(/^The key expires on Jan 31, 2098, 7:00:00\sPM GMT\+9\.$/).waitFor();
+    const asked = page.waitForRequest(/timeZone=/);
+    await page.getByRole('radio', { name: '7 days' }).check();
+    expect(new URL((await asked).url()).searchParams.get('timeZone')).toBe('Asia/Tokyo');
+  });
+
   it('looks again every minute while it is visible', async () => {
     const { id, secret } = await makeKey('Watched app');
     const { page, requests } = await open('light');

@@ -5,7 +5,7 @@ import { useLive } from '../api/live.ts';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { PanelGrid, PanelStack } from '../components/layout/panels.tsx';
 import { Notice } from '../components/states/notice.tsx';
-import { timeZone } from '../format/exact-time.ts';
+import { localTimeZone } from '../format/exact-time.ts';
 import { BusiestKeys } from './overview/busiest-keys.tsx';
 import { FirstSteps } from './overview/first-steps.tsx';
 import { KeysNearLimit } from './overview/keys-near-limit.tsx';
@@ -18,7 +18,10 @@ export function OverviewPage() {
   const { isEmpty, steps } = useFirstSteps();
   return (
     <>
-      <PageHeader title="Overview" about={`The last 24 hours against the 24 hours before, in ${timeZone}`} />
+      <PageHeader
+        title="Overview"
+        about={`The last 24 hours against the 24 hours before, in ${localTimeZone()}`}
+      />
       <PanelStack>
         <DegradedNotice />
         {steps !== undefined && <FirstSteps {...steps} />}

@@ -12,7 +12,7 @@ import { Panel } from '../components/layout/panel.tsx';
 import { PanelStack } from '../components/layout/panels.tsx';
 import { LiveState, NoScope } from '../components/states/live-state.tsx';
 import { Notice } from '../components/states/notice.tsx';
-import { timeZone } from '../format/exact-time.ts';
+import { localTimeZone } from '../format/exact-time.ts';
 import { now } from '../format/now.ts';
 import { BucketTable } from './usage/bucket-table.tsx';
 import { ChartSkeleton } from './usage/chart-skeleton.tsx';
@@ -56,7 +56,7 @@ export function UsagePage() {
             name="usage.csv"
             fetchCsv={(client) =>
               client.GET('/api-keys/usage', {
-                params: { query: { ...csvQueryOf(view, now(), timeZone), format: 'csv' } },
+                params: { query: { ...csvQueryOf(view, now(), localTimeZone()), format: 'csv' } },
                 parseAs: 'blob',
               })
             }
@@ -134,13 +134,13 @@ function useSeries(view: UsageView) {
   const options = { scope: 'usage:read', ...(isLong && { pollMs: SLOW_POLL_MS }) } as const;
   const series = useLive(
     ['usage', rest],
-    (client, signal) => readUsageSeries(client, queryOf(view, spanOf(view, now()), timeZone), signal),
+    (client, signal) => readUsageSeries(client, queryOf(view, spanOf(view, now()), localTimeZone()), signal),
     options,
   );
   const before = useLive(
     ['usage', 'before', rest],
     (client, signal) =>
-      readUsageSeries(client, queryOf(view, spanBefore(view, spanOf(view, now())), timeZone), signal),
+      readUsageSeries(client, queryOf(view, spanBefore(view, spanOf(view, now())), localTimeZone()), signal),
     { ...options, pollMs: SLOW_POLL_MS, enabled: isCompared },
   );
   return { series, before };

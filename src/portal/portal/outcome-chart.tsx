@@ -117,11 +117,11 @@ function totalOf({ allowed, limited, failed }: Bucket): number {
 }
 
 const FORMATS = {
-  hour: new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' }),
-  day: new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' }),
-};
+  hour: { weekday: 'short', hour: '2-digit', minute: '2-digit' },
+  day: { day: 'numeric', month: 'short' },
+} as const;
 
 /** "Mon 14:00", "3 Feb" */
 export function bucketText({ start }: Pick<Bucket, 'start'>, interval: Range['interval']): string {
-  return FORMATS[interval].format(start);
+  return new Intl.DateTimeFormat(undefined, FORMATS[interval]).format(start);
 }

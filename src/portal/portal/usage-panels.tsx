@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { instantText } from '../../console/api/instant-text.ts';
 import { saveFile } from '../../console/api/save-file.ts';
-import { timeZone } from '../../console/format/exact-time.ts';
+import { localTimeZone } from '../../console/format/exact-time.ts';
 import { formatNumber } from '../../console/format/numbers.ts';
 import { WORDS } from '../words.ts';
 import { bucketText, OutcomeChart } from './outcome-chart.tsx';
@@ -105,7 +105,7 @@ function seriesQuery(range: Range, now: number): Readonly<Record<string, string>
   return {
     from: instantText(first),
     interval: range.interval,
-    ...(range.interval === 'day' && { timeZone }),
+    ...(range.interval === 'day' && { timeZone: localTimeZone() }),
   };
 }
 

@@ -1,7 +1,7 @@
-const FORMAT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+const STYLE = { dateStyle: 'medium', timeStyle: 'long' } as const;
 
-/** An instant in the words and the time zone of the reader, to the second. */
+/** An instant in the words and the present time zone of the reader, to the second. */
 export function instantInWords(instant: string): string {
   const date = new Date(instant);
-  return Number.isNaN(date.getTime()) ? instant : FORMAT.format(date);
+  return Number.isNaN(date.getTime()) ? instant : new Intl.DateTimeFormat(undefined, STYLE).format(date);
 }

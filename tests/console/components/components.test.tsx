@@ -11,7 +11,7 @@ import { Dialog } from '../../../src/console/components/layout/dialog.tsx';
 import { ToastRegion, toast } from '../../../src/console/components/states/toast.tsx';
 import { RelativeTime } from '../../../src/console/components/text/relative-time.tsx';
 import { StatusBadge } from '../../../src/console/components/text/status-badge.tsx';
-import { timeZone } from '../../../src/console/format/exact-time.ts';
+import { localTimeZone } from '../../../src/console/format/exact-time.ts';
 import { axeFaults } from './support/axe-faults.ts';
 import { renderSignedIn } from './support/stage.tsx';
 
@@ -82,7 +82,7 @@ describe('components of the console', () => {
       />,
     );
     expect(screen.getByRole('figure').textContent).toContain('7 requests in 2 hours');
-    expect(screen.getByRole('figure').textContent).toContain(timeZone);
+    expect(screen.getByRole('figure').textContent).toContain(localTimeZone());
     await userEvent.setup().click(screen.getByRole('button', { name: 'View as table' }));
     const rows = within(screen.getByRole('table')).getAllByRole('row');
     expect(rows.map((row) => row.textContent?.slice(-2))).toEqual([hostile.slice(-2), '31', '4–']);
@@ -92,7 +92,7 @@ describe('components of the console', () => {
 
   it('show a time relative to now, with the exact instant and the time zone on hover', () => {
     render(<RelativeTime at={new Date(Date.now() - 2 * 3_600_000 - 1000).toISOString()} />);
-    expect(screen.getByText('2 hours ago').getAttribute('title')).toContain(timeZone);
+    expect(screen.getByText('2 hours ago').getAttribute('title')).toContain(localTimeZone());
     cleanup();
     render(<RelativeTime at={null} />);
     expect(document.body.textContent).toBe('never');

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { timeZone as localTimeZone } from '../../format/exact-time.ts';
+import { localTimeZone } from '../../format/exact-time.ts';
 import { formatNumber } from '../../format/numbers.ts';
 import { TextButton } from '../forms/button.tsx';
 import { classes } from '../layout/classes.ts';
@@ -37,7 +37,7 @@ export function Chart({ data, sentence, foot, onSelect }: ChartProps) {
       {asTable ? <ChartTable data={data} /> : <Canvas data={data} onSelect={onSelect} />}
       <div className={styles.foot}>
         <span>
-          Times are in {data.timeZone ?? localTimeZone}. {foot}
+          Times are in {data.timeZone ?? localTimeZone()}. {foot}
         </span>
         <TextButton onClick={() => setAsTable(!asTable)}>
           {asTable ? 'View as chart' : 'View as table'}

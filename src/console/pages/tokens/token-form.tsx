@@ -4,7 +4,7 @@ import { fieldSentence } from '../../api/fault-kind.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { Checkbox, Field, Input, TextField } from '../../components/forms/field.tsx';
 import { dateText } from '../../format/date-text.ts';
-import { timeZone } from '../../format/exact-time.ts';
+import { localTimeZone } from '../../format/exact-time.ts';
 import { now } from '../../format/now.ts';
 import { PRESETS, SCOPE_WORDS } from './scope-words.ts';
 import type { TokenDraft } from './token-draft.ts';
@@ -79,7 +79,7 @@ function ExpiryField({ value, error, onChange }: ExpiryFieldProps) {
       label="Valid until the end of"
       optional
       error={error}
-      hint={`In ${timeZone}; empty: it never expires.`}
+      hint={`In ${localTimeZone()}; empty: it never expires.`}
     >
       {(control) => (
         <div className={styles.expiry}>

@@ -8,7 +8,7 @@ import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { KeyName } from '../../components/text/key-name.tsx';
 import { PageLink } from '../../components/text/page-link.tsx';
-import { timeZone } from '../../format/exact-time.ts';
+import { localTimeZone } from '../../format/exact-time.ts';
 import { now } from '../../format/now.ts';
 import { outcomeColumns } from './outcome-columns.tsx';
 import styles from './usage.module.css';
@@ -34,7 +34,7 @@ export function GroupTable({ view, groupBy, onChange }: GroupTableProps) {
   const live = useLive(
     ['usage', 'groups', view],
     (client, signal) => {
-      const query = queryOf(view, spanOf(view, now()), isByUtcDay(groupBy) ? 'UTC' : timeZone);
+      const query = queryOf(view, spanOf(view, now()), isByUtcDay(groupBy) ? 'UTC' : localTimeZone());
       const zone = isByUtcDay(groupBy) ? { timeZone: 'UTC' } : {};
       return readUsageSeries(
         client,

@@ -6,7 +6,7 @@ import { Button } from '../../components/forms/button.tsx';
 import { Input, type Option, Select } from '../../components/forms/field.tsx';
 import { KeyName } from '../../components/text/key-name.tsx';
 import { dateText } from '../../format/date-text.ts';
-import { timeZone } from '../../format/exact-time.ts';
+import { localTimeZone } from '../../format/exact-time.ts';
 import { now } from '../../format/now.ts';
 import styles from './usage.module.css';
 import { GROUPINGS, INTERVAL_LABELS, isRange, RANGES, type UsageView } from './usage-view.ts';
@@ -103,12 +103,12 @@ function RangeControls({ view, onChange }: UsageControlsProps) {
           onText={(chosen) => onChange({ interval: chosen })}
         />
       </Control>
-      {timeZone !== 'UTC' && (
+      {localTimeZone() !== 'UTC' && (
         <Control label="Time zone">
           <Select
             value={isUtc ? 'utc' : ''}
             options={[
-              ['', timeZone],
+              ['', localTimeZone()],
               ['utc', 'UTC'],
             ]}
             onText={(zone) => onChange({ zone })}

@@ -14,7 +14,7 @@ function createDrawing(): object {
 
 /**
  * jsdom with what it lacks of a browser: Node's `fetch` and streams, and observers of a layout that does not exist. The option `timeZone` sets
- * the time zone of the browser; without it that of the machine applies.
+ * the time zone of the browser, and `setTimeZone` another one later; without them that of the machine applies.
  */
 export default class BrowserEnvironment extends TestEnvironment {
   readonly #timeZone: unknown;
@@ -41,6 +41,10 @@ export default class BrowserEnvironment extends TestEnvironment {
       ResizeObserver: Unseen,
       PointerEvent: this.global.MouseEvent,
       scrollTo: () => undefined,
+      // Tests have a copy of `process.env`, which sets nothing.
+      setTimeZone: (timeZone: string) => {
+        process.env.TZ = timeZone;
+      },
       matchMedia: () => Object.assign(new EventTarget(), { matches: false }),
     });
     Object.assign(this.global.Element.prototype, { scrollIntoView: () => undefined });

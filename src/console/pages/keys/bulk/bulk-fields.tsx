@@ -1,6 +1,6 @@
 import { useScopes } from '../../../api/api-context.tsx';
 import { SelectField, TextField } from '../../../components/forms/field.tsx';
-import { timeZone } from '../../../format/exact-time.ts';
+import { localTimeZone } from '../../../format/exact-time.ts';
 import { PlanField } from '../plan-choice.tsx';
 import { BULK_ACTIONS, type BulkAction, type BulkDraft } from './bulk-request.ts';
 
@@ -48,7 +48,7 @@ function ValueField({ draft, onChange }: BulkFieldsProps) {
       return (
         <TextField
           label="Expires"
-          hint={`Never when empty. In the time zone ${timeZone}.`}
+          hint={`Never when empty. In the time zone ${localTimeZone()}.`}
           type="datetime-local"
           step={1}
           value={draft.expiresAt}

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { Checkbox, TextAreaField, TextField } from '../../../components/forms/field.tsx';
-import { timeZone } from '../../../format/exact-time.ts';
+import { localTimeZone } from '../../../format/exact-time.ts';
 import { PlanField } from '../plan-choice.tsx';
 import { fieldsOf, type KeyDraft, type KeyFields, messageFor } from './key-draft.ts';
 import styles from './key-form.module.css';
@@ -39,7 +39,7 @@ export function KeyForm({ draft, onChange, error }: KeyFormProps) {
           label="Expires"
           optional
           error={message('expiresAt')}
-          hint={`Never when empty. In the time zone ${timeZone}.`}
+          hint={`Never when empty. In the time zone ${localTimeZone()}.`}
           type="datetime-local"
           step={1}
           value={draft.expiresAt}

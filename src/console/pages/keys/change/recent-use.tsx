@@ -51,8 +51,6 @@ export function RecentUse({ apiKey }: { readonly apiKey: KeyDetail }) {
   );
 }
 
-const time = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
-
 function timeOf(at: number): string {
-  return time.format(at);
+  return new Intl.DateTimeFormat(undefined, { timeStyle: 'short' }).format(at);
 }

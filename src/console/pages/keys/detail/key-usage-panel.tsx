@@ -10,7 +10,7 @@ import { Panel } from '../../../components/layout/panel.tsx';
 import { LiveState } from '../../../components/states/live-state.tsx';
 import { Skeleton } from '../../../components/states/skeleton.tsx';
 import { FirstRequestLines } from '../../../components/text/first-request-lines.tsx';
-import { timeZone } from '../../../format/exact-time.ts';
+import { localTimeZone } from '../../../format/exact-time.ts';
 import { now } from '../../../format/now.ts';
 import { outcomeChart, outcomeSentence } from '../../usage/outcome-chart.ts';
 import usageStyles from '../../usage/usage.module.css';
@@ -101,7 +101,7 @@ async function readUsage(client: ManagementClient, { keyId, range, signal }: Wan
 function queryOf({ ms, interval }: Range) {
   const to = now();
   const from = instantText(to - ms);
-  return { from, interval, ...(interval === 'day' && { timeZone }) };
+  return { from, interval, ...(interval === 'day' && { timeZone: localTimeZone() }) };
 }
 
 interface UsageChartProps {

@@ -5,7 +5,7 @@ import { Form } from '../../../components/forms/form.tsx';
 import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
-import { timeZone } from '../../../format/exact-time.ts';
+import { localTimeZone } from '../../../format/exact-time.ts';
 import { formatNumber } from '../../../format/numbers.ts';
 import { useKeyUpdate } from '../change/key-change.ts';
 import { instantOf, localText, messageFor } from '../change/key-draft.ts';
@@ -48,7 +48,7 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
         <TextField
           label="Until"
           optional
-          hint={`For good when empty. In the time zone ${timeZone}.`}
+          hint={`For good when empty. In the time zone ${localTimeZone()}.`}
           type="datetime-local"
           step={1}
           value={until}
