@@ -97,6 +97,18 @@ it('deliveries are read again as they change, until the reader asks for more of 
   expect(screen.queryByRole('button', { name: 'Load more' })).toBeNull();
 });
 
+it('the filter changes nothing else in the address of the page', async () => {
+  window.history.replaceState(null, '', '/?from=mail');
+  gateway.reply(200, { deliveries: [] });
+  gateway.render(['webhooks:read'], <Stage />);
+  const user = userEvent.setup();
+  const filter = screen.getByRole('combobox', { name: 'Status of the deliveries' });
+  await user.selectOptions(filter, 'failed');
+  expect(window.location.search).toBe('?from=mail&status=failed');
+  await user.click(await screen.findByRole('button', { name: 'Show all' }));
+  expect(window.location.search).toBe('?from=mail');
+});
+
 it('the first delivery that was loaded has the focus, unless the reader has moved it', async () => {
   const pages = [
     { deliveries: [delivery('dlv_4', 'tollgate.plan.created')], nextCursor: '1' },

@@ -1,7 +1,7 @@
 import { Send } from 'lucide-react';
 import { useState } from 'react';
-import { useSearchParams } from 'wouter';
 import { useLivePages } from '../../api/live-pages.ts';
+import { useAddress } from '../../api/use-address.ts';
 import { Button, TextButton } from '../../components/forms/button.tsx';
 import { Select } from '../../components/forms/field.tsx';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
@@ -20,14 +20,13 @@ const ROWS = 25;
 
 /** The deliveries of a webhook, newest first. The filter is in the URL. */
 export function DeliveriesPanel({ webhook }: { readonly webhook: Webhook }) {
-  const [params, setParams] = useSearchParams();
+  const [params, change] = useAddress();
   const [opened, setOpened] = useState<Delivery>();
   const status = statusOf(params.get('status'));
   const deliveries = useDeliveries(webhook.webhookId, status);
   const listed = deliveries.data?.find(({ deliveryId }) => deliveryId === opened?.deliveryId);
   // The dialog outlasts the row: newer deliveries, or the filter, may take it out of the list.
   if (listed !== undefined && listed !== opened) setOpened(listed);
-  const filter = (value: string) => setParams(value === '' ? {} : { status: value }, { replace: true });
   return (
     <Panel
       flush
@@ -39,7 +38,7 @@ export function DeliveriesPanel({ webhook }: { readonly webhook: Webhook }) {
           aria-label="Status of the deliveries"
           value={status ?? ''}
           options={[['', 'All'], ...Object.entries(STATUS_WORDS)]}
-          onText={filter}
+          onText={(value) => change({ status: value })}
         />
       }
     >
@@ -50,7 +49,7 @@ export function DeliveriesPanel({ webhook }: { readonly webhook: Webhook }) {
         rowId={({ deliveryId }) => deliveryId}
         pages={deliveries}
         staysLive
-        empty={<NoDeliveries isFiltered={status !== undefined} onClear={() => filter('')} />}
+        empty={<NoDeliveries isFiltered={status !== undefined} onClear={() => change({ status: '' })} />}
       />
       {opened !== undefined && (
         <DeliveryDialog
