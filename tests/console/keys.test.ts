@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { until } from '../support/until.ts';
@@ -77,6 +78,10 @@ describe('creating a key', () => {
     await page.getByRole('button', { name: 'Copy secret' }).click();
     // The clipboard belongs to a page in front, which a headless one always is.
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(secret);
+    const [file] = await Promise.all([page.waitForEvent('download'), buttonOf(page, 'Download').click()]);
+    const [id, key] = (await readFile(await file.path(), 'utf8')).trimEnd().split('\n');
+    expect(file.suggestedFilename()).toBe(`${id?.replace('API_KEY_ID=', '')}.env`);
+    expect(key).toBe(`API_KEY=${secret}`);
     await done.click();
     await page.getByRole('heading', { name: 'Made in the browser', level: 1 }).waitFor();
     expect(await page.content()).not.toContain(secret);
