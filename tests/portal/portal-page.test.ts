@@ -147,6 +147,22 @@ describe('the portal', () => {
     expect(new URL((await asked).url()).searchParams.get('timeZone')).toBe('Asia/Tokyo');
   });
 
+  it('has the focus on what is new: the key, and the field again with the reason', async () => {
+    const { id, secret } = await makeKey('Focused app');
+    const { page } = await open('light');
+    await signIn(page, secret);
+    await page.getByRole('heading', { name: 'Focused app' }).waitFor();
+    expect(await focused(page)).toBe('Focused app');
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { enabled: false });
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.locator('input:focus').waitFor();
+    const description =
+      await page.evaluate(`document.activeElement.getAttribute('aria-describedby').split(' ')
+      .map((id) => document.getElementById(id).textContent).join(' ')`);
+    expect(description).toMatch(/^This key is disabled\. Ask whoever gave it to you\. +Your key stays in /);
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
   it('looks again every minute while it is visible', async () => {
     const { id, secret } = await makeKey('Watched app');
     const { page, requests } = await open('light');

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { now } from '../../console/format/now.ts';
 import { instantInWords } from '../shared/instant-in-words.ts';
 import { WORDS } from '../words.ts';
@@ -29,6 +29,9 @@ export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPage
   const [shown, setShown] = useState({ key: first, at: now() });
   const [fault, setFault] = useState<string>();
   const isSecretShown = useRef(false);
+  const heading = useRef<HTMLHeadingElement>(null);
+  // The form that had the focus has gone.
+  useLayoutEffect(() => heading.current?.focus(), []);
   const refresh = useCallback(async () => {
     try {
       setShown({ key: await service.key(), at: now() });
@@ -53,7 +56,9 @@ export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPage
   return (
     <div class="page">
       <section class="intro">
-        <h1>{key.name}</h1>
+        <h1 ref={heading} tabIndex={-1}>
+          {key.name}
+        </h1>
         <p>{planText(key)}</p>
         <p class="soft">{expiryText(key.expiresAt, at)}</p>
         <p class="row soft">

@@ -38,7 +38,7 @@ export function SignIn({ path, notice, onSignedIn }: SignInProps) {
     <form class="card" onSubmit={submit} noValidate>
       <h1>{words.title}</h1>
       {notice !== undefined && (
-        <p class="warning" role="status">
+        <p id="key-notice" class="warning">
           {notice}
         </p>
       )}
@@ -51,7 +51,7 @@ export function SignIn({ path, notice, onSignedIn }: SignInProps) {
         autocapitalize="off"
         spellcheck={false}
         aria-invalid={fault !== undefined}
-        aria-describedby="key-fault key-hint"
+        aria-describedby="key-notice key-fault key-hint"
       />
       <p id="key-fault" class="fault" role="alert">
         {fault}
