@@ -81,6 +81,7 @@ describe('the page of a hand-over link', () => {
     await slow.page.getByRole('button', { name: SHOW }).click();
     await slow.page.getByText(/^This link was used at/).waitFor();
     expect(await slow.page.locator('[data-secret]').count()).toBe(0);
+    expect(await slow.page.locator('section:focus').count()).toBe(1);
     const cut = await open(url.slice(0, url.indexOf('#')));
     await cut.page.getByText(/the part after the # is missing/).waitFor();
     expect([slow.faults, fast.faults, cut.faults]).toEqual([[], [], []]);
@@ -102,6 +103,7 @@ describe('the page of a hand-over link', () => {
       await lost.waitFor();
       relay.pass();
       await page.getByRole('button', { name: 'Try again' }).click();
+      await page.locator('section:focus').waitFor();
       // Whether the first request has used the link depends on how much of it the gateway gets.
       const used = page.getByText(/^This link was used at/);
       await page.getByRole('button', { name: SHOW }).or(used).waitFor();

@@ -18,6 +18,7 @@ type View =
 function HandoverPage({ token }: { readonly token: string }) {
   const [view, setView] = useState<View>({ kind: token === '' ? 'no_token' : 'opening' });
   const [isBusy, setBusy] = useState(false);
+  const card = useRef<HTMLElement>(null);
   useLeaveQuestion(isBusy || view.kind === 'revealed');
   const open = useCallback(async () => {
     setView({ kind: 'opening' });
@@ -26,22 +27,29 @@ function HandoverPage({ token }: { readonly token: string }) {
   useEffect(() => {
     if (token !== '') void open();
   }, [open, token]);
+  // The button that was pressed goes: what comes in its place is in the card.
+  const keepFocus = () => card.current?.focus();
+  const openAgain = () => {
+    keepFocus();
+    void open();
+  };
   const reveal = async () => {
     if (isBusy) return;
     setBusy(true);
     const revealed = await revealLink(token);
     setBusy(false);
+    if (revealed.kind !== 'revealed') keepFocus();
     if (revealed.kind === 'gone') await open();
     else setView(revealed);
   };
   return (
-    <section class="card" aria-live="polite" aria-busy={view.kind === 'opening'}>
+    <section ref={card} tabIndex={-1} class="card" aria-live="polite" aria-busy={view.kind === 'opening'}>
       {view.kind === 'opened' && view.state === 'open' ? (
         <Offer link={view} isBusy={isBusy} onReveal={reveal} />
       ) : view.kind === 'revealed' ? (
         <Secret name={view.name} secret={view.secret} />
       ) : (
-        <Ended view={view} onAgain={open} />
+        <Ended view={view} onAgain={openAgain} />
       )}
     </section>
   );
