@@ -39,7 +39,7 @@ export const WORDS = {
       'There is no such link. Check that you copied the whole address, or ask the sender for another one.',
     tooMany: 'Too many attempts came from your network. Wait a moment, then try again.',
     away: 'The gateway does not respond properly at the moment. Nothing is lost: try again shortly.',
-    lost: 'The connection broke before the secret arrived. Open the link again: if it says that it was used just now, ask the sender for another one.',
+    lost: 'The secret did not arrive. Try again: if the link says then that it was used just now, ask the sender for another one.',
     again: 'Try again',
     requestId: (id: string) => `Request ${id}`,
   },

@@ -87,12 +87,27 @@ describe('the page of a hand-over link', () => {
     expect([slow.faults, fast.faults, cut.faults]).toEqual([[], [], []]);
   });
 
+  it('says that the secret may be lost where a proxy has given the request up', async () => {
+    const { url } = await makeLink('Behind a proxy', 'patience');
+    const { page } = await open(url);
+    await page.route('**/reveal', async (route) => {
+      await route.fetch();
+      await route.fulfill({ status: 504, body: 'Gateway Timeout' });
+    });
+    await page.getByRole('button', { name: SHOW }).click();
+    await page.getByText('The secret did not arrive. Try again: ').waitFor();
+    await page.getByRole('heading', { name: 'Your API key' }).waitFor();
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText(/^This link was used at/).waitFor();
+    await page.getByRole('heading', { name: 'This link shows nothing' }).waitFor();
+  });
+
   it('says that the secret may be lost where the gateway is silent, and asks again on a click', async () => {
     const { url } = await makeLink('Waited for', 'patience');
     const relay = await TcpRelay.start(portOf(url));
     try {
       const { page } = await open(relay.urlOf(url));
-      const lost = page.getByText('The connection broke before the secret arrived.');
+      const lost = page.getByText('The secret did not arrive. Try again: ');
       await page.getByRole('button', { name: SHOW }).waitFor();
       await page.clock.install();
       relay.silence();

@@ -107,7 +107,7 @@ function Ended({ view, onAgain }: { readonly view: View; readonly onAgain: () =>
   const mayRetry = view.kind === 'away' || view.kind === 'too_many' || view.kind === 'broken';
   return (
     <>
-      <h1>{words.deadTitle}</h1>
+      <h1>{mayRetry ? words.title : words.deadTitle}</h1>
       <p>{sentenceOf(view)}</p>
       {'requestId' in view && view.requestId !== null && (
         <p class="soft">{words.requestId(view.requestId)}</p>

@@ -21,7 +21,7 @@ export type RevealedLink =
   | { readonly kind: 'gone' }
   | LinkFault;
 
-/** A failure. `broken`: the response did not arrive, so that it is unknown what the gateway has done. */
+/** A failure. `broken`: the response of the gateway did not arrive, so that it is unknown what it has done. */
 interface LinkFault {
   readonly kind: 'unknown' | 'too_many' | 'away' | 'broken';
   readonly requestId: string | null;
@@ -38,7 +38,13 @@ export async function openLink(token: string): Promise<OpenedLink> {
 export async function revealLink(token: string): Promise<RevealedLink> {
   const response = await post('reveal', token);
   if (response.kind === 'done') return { kind: 'revealed', ...(response.body as object) } as RevealedLink;
-  return response.kind === 'failed' && response.status === 410 ? { kind: 'gone' } : faultOf(response);
+  if (response.kind === 'failed') {
+    const { status, requestId } = response;
+    if (status === 410) return { kind: 'gone' };
+    // A proxy on the way may have given up a request that the gateway has performed.
+    if (status >= 500) return { kind: 'broken', requestId };
+  }
+  return faultOf(response);
 }
 
 type Posted =
