@@ -5,7 +5,14 @@ import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
 import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
-import { accessibilityFaults, asksBeforeLeaving, focused, openPage } from './open-page.ts';
+import {
+  accessibilityFaults,
+  asksBeforeLeaving,
+  focused,
+  NARROWEST,
+  openPage,
+  overflow,
+} from './open-page.ts';
 
 const SHOW = 'Show the secret';
 /** After which the page no longer waits for the gateway. */
@@ -68,6 +75,22 @@ describe('the page of a hand-over link', () => {
     await button.press('Enter');
     await page.locator('[data-secret]').waitFor();
     expect(await page.evaluate('window.focusedFirst')).toBe('The secret of “Focused”');
+  });
+
+  it('fits on the narrowest phone, whatever the names are', async () => {
+    const long = 'x'.repeat(255);
+    const { url } = await makeLink(long, long);
+    const { page } = await openPage(browser, url, {
+      colorScheme: 'light',
+      width: NARROWEST,
+      expected: /410/,
+    });
+    const button = page.getByRole('button', { name: SHOW });
+    await button.waitFor();
+    expect(await overflow(page)).toBe(0);
+    await button.click();
+    await page.locator('[data-secret]').waitFor();
+    expect(await overflow(page)).toBe(0);
   });
 
   it('says why there is nothing to show: a link used elsewhere meanwhile, and one that is unknown', async () => {

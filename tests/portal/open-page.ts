@@ -46,4 +46,11 @@ export async function accessibilityFaults(page: Page): Promise<unknown> {
 export const asksBeforeLeaving = (page: Page) =>
   page.evaluate<boolean>("!dispatchEvent(new Event('beforeunload', { cancelable: true }))");
 
+/** How far the page can be scrolled to the side. */
+export const overflow = (page: Page) =>
+  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
+/** Of WCAG: that of 1280 pixels at 400 %. */
+export const NARROWEST = 320;
+
 export const focused = (page: Page) => page.evaluate('document.activeElement.textContent');

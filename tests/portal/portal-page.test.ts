@@ -6,7 +6,14 @@ import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
 import { until } from '../support/until.ts';
-import { accessibilityFaults, asksBeforeLeaving, focused, openPage } from './open-page.ts';
+import {
+  accessibilityFaults,
+  asksBeforeLeaving,
+  focused,
+  NARROWEST,
+  openPage,
+  overflow,
+} from './open-page.ts';
 
 let fleet: Fleet;
 let browser: Browser;
@@ -31,10 +38,6 @@ async function signIn(page: Page, secret: string): Promise<void> {
   await page.getByLabel('API key', { exact: true }).fill(secret);
   await page.keyboard.press('Enter');
 }
-
-/** How far the page can be scrolled to the side. */
-const overflow = (page: Page) =>
-  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
 /** All that the browser keeps of the page after it. */
 const stored = (page: Page) =>
@@ -161,6 +164,18 @@ describe('the portal', () => {
       .map((id) => document.getElementById(id).textContent).join(' ')`);
     expect(description).toMatch(/^This key is disabled\. Ask whoever gave it to you\. +Your key stays in /);
     expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
+  it('fits on the narrowest phone, whatever the names are', async () => {
+    const long = 'x'.repeat(64);
+    await fleet.admin.makePlan(long, 1_000_000_000, 'hour');
+    const { id, secret } = await makeKey(long.repeat(3), { rateLimitId: long, selfService: ['rotate'] });
+    await use(secret, `/v1/${long}`);
+    await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 1);
+    const { page } = await open('light', { width: NARROWEST });
+    await signIn(page, secret);
+    await page.getByRole('row', { name: long }).waitFor();
+    expect(await overflow(page)).toBe(0);
   });
 
   it('looks again every minute while it is visible', async () => {
