@@ -199,6 +199,18 @@ describe('the portal', () => {
     expect(looks()).toBe(visible);
   });
 
+  it('lets screen readers say that it was refreshed, but only after a click', async () => {
+    const { secret } = await makeKey('Refreshed app');
+    const { page } = await open('light');
+    await page.clock.install();
+    await signIn(page, secret);
+    const spoken = page.locator('[aria-live=polite]', { hasText: 'As of' });
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await spoken.waitFor();
+    await page.clock.runFor(60_000);
+    await spoken.waitFor({ state: 'detached' });
+  });
+
   it('shows the ten busiest endpoints and the rest, and examples with the address of PUBLIC_URL', async () => {
     const { id, secret } = await makeKey('Busy app');
     for (let path = 0; path < 12; path += 1) await use(secret, `/v1/things/${path}`);

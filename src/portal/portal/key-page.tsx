@@ -28,6 +28,8 @@ const REFRESH_MS = 60_000;
 export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPageProps) {
   const [shown, setShown] = useState({ key: first, at: now() });
   const [fault, setFault] = useState<string>();
+  /** Whether the consumer has asked for the last look. */
+  const [isAsked, setAsked] = useState(false);
   const isSecretShown = useRef(false);
   const heading = useRef<HTMLHeadingElement>(null);
   // The form that had the focus has gone.
@@ -44,12 +46,18 @@ export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPage
   }, [service, onEnded]);
   useEffect(() => {
     const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') void refresh();
+      if (document.visibilityState !== 'visible') return;
+      setAsked(false);
+      void refresh();
     }, REFRESH_MS);
     return () => clearInterval(timer);
   }, [refresh]);
   const onSecret = (isShown: boolean) => {
     isSecretShown.current = isShown;
+    void refresh();
+  };
+  const refreshNow = () => {
+    setAsked(true);
     void refresh();
   };
   const { key, at } = shown;
@@ -62,8 +70,9 @@ export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPage
         <p>{planText(key)}</p>
         <p class="soft">{expiryText(key.expiresAt, at)}</p>
         <p class="row soft">
-          <span>{words.asOf(new Date(at).toLocaleTimeString())}</span>
-          <button type="button" onClick={refresh}>
+          {/* Each minute it would disturb. */}
+          <span aria-live={isAsked ? 'polite' : 'off'}>{words.asOf(new Date(at).toLocaleTimeString())}</span>
+          <button type="button" onClick={refreshNow}>
             {words.refresh}
           </button>
         </p>
