@@ -199,6 +199,36 @@ describe('the portal', () => {
     expect(looks()).toBe(visible);
   });
 
+  it('keeps a key signed in when a look of the one before fails late', async () => {
+    const [before, after] = [await makeKey('Slow app'), await makeKey('Next app')];
+    const { page } = await open('light');
+    await signIn(page, before.secret);
+    await page.getByText('No requests in this time.').first().waitFor();
+    const asked = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    await page.route(
+      '**/tollgate/self',
+      async (route) => {
+        asked.resolve();
+        await release.promise;
+        await route.fulfill({ status: 401, json: { code: 'invalid_api_key' } });
+      },
+      { times: 1 },
+    );
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await asked.promise;
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page, after.secret);
+    await page.getByText('No requests in this time.').first().waitFor();
+    const rejected = page.waitForResponse((response) => response.status() === 401);
+    release.resolve();
+    await (await rejected).finished();
+    const looked = page.waitForResponse((response) => response.url().endsWith('/tollgate/self'));
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await (await looked).finished();
+    await page.getByRole('heading', { name: 'Next app' }).waitFor();
+  });
+
   it('lets screen readers say that it was refreshed, but only after a click', async () => {
     const { secret } = await makeKey('Refreshed app');
     const { page } = await open('light');

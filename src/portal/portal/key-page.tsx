@@ -34,12 +34,21 @@ export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPage
   const heading = useRef<HTMLHeadingElement>(null);
   // The form that had the focus has gone.
   useLayoutEffect(() => heading.current?.focus(), []);
+  const isGone = useRef(false);
+  useEffect(
+    () => () => {
+      isGone.current = true;
+    },
+    [],
+  );
   const refresh = useCallback(async () => {
     try {
       setShown({ key: await service.key(), at: now() });
       setFault(undefined);
     } catch (error) {
       if (!(error instanceof SelfServiceFault)) throw error;
+      // Another key may have signed in meanwhile.
+      if (isGone.current) return;
       if (ENDING.has(error.code) && !isSecretShown.current) onEnded(error.message);
       else setFault(error.message);
     }
