@@ -1,4 +1,4 @@
-import { stopAtSignals } from '../support/stops.ts';
+import { type Stops, stopAll, stopAtSignals } from '../support/stops.ts';
 import { CASES } from './cases.ts';
 import { measureDecisions } from './measure/decisions.ts';
 import { measureGarbage } from './measure/garbage.ts';
@@ -22,8 +22,11 @@ const say = (text: string): void => void process.stderr.write(`${text}\n`);
 process.setMaxListeners(50);
 const options = readOptions(process.argv.slice(2));
 if (options.envoy === undefined) say('no --envoy and --ratelimit: no row of Envoy');
+const stops: Stops = [];
+// Also while the world starts: then its processes end with this one.
+stopAtSignals(() => stopAll(stops));
 const world = await startWorld(await findPrograms(), options);
-stopAtSignals(world.stop);
+stops.push(world.stop);
 try {
   const startedAt = performance.now();
   let result: BenchResult | undefined;
@@ -46,7 +49,7 @@ try {
     process.stdout.write(markdownOf(result));
   }
 } finally {
-  await world.stop();
+  await stopAll(stops);
 }
 
 /** Yields all that was measured so far, after each part. */

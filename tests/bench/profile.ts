@@ -32,13 +32,15 @@ const CONNECTIONS = [1, 16, 64];
 const FUNCTIONS = 30;
 
 process.setMaxListeners(50);
+const stops: Stops = [];
+// Also while the world starts: then its processes end with this one.
+stopAtSignals(() => stopAll(stops));
 const world = await startWorld(await findPrograms(), {
   nodeArguments: [],
   against: undefined,
   envoy: undefined,
 });
-const stops: Stops = [world.stop];
-stopAtSignals(() => stopAll(stops));
+stops.push(world.stop);
 try {
   const subjects = await startSubjects();
   for (const { port, load } of subjects) await warmUp(world, MAIN_CASE, port, load?.asks);

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { scriptCommand } from '../../support/script-command.ts';
-import { stopAtSignals } from '../../support/stops.ts';
+import { type Stops, stopAll, stopAtSignals } from '../../support/stops.ts';
 import { describeMachine } from '../report/machine.ts';
 import { findPrograms } from '../setup/programs.ts';
 import { markdownOfRow, publishRow } from './report.ts';
@@ -51,8 +51,11 @@ const say = (text: string): void => {
 // One for each process that it starts, which is to end with it.
 process.setMaxListeners(100);
 const programs = await findPrograms();
+const stops: Stops = [];
+// Also while the world starts: then its processes end with this one.
+stopAtSignals(() => stopAll(stops));
 const world = await startScaleWorld(programs, size, say);
-stopAtSignals(world.stop);
+stops.push(world.stop);
 const failed: string[] = [];
 try {
   for (const row of ROWS.filter(({ name }) => wanted.includes(name))) {
@@ -72,7 +75,7 @@ try {
     }
   }
 } finally {
-  await world.stop();
+  await stopAll(stops);
 }
 if (failed.length > 0) say(`without a result: ${failed.join(', ')}`);
 process.exitCode = failed.length === 0 ? 0 : 1;
