@@ -28,7 +28,7 @@ const mayImport = new Map(
 const packageFolders: Readonly<Record<string, readonly string[]>> = {
   express: ['http', 'management'],
   'http-proxy-middleware': ['proxy'],
-  undici: ['backend', 'events'],
+  undici: ['backend'],
   'openapi-fetch': ['client'],
   react: ['console'],
   'react-dom': ['console'],

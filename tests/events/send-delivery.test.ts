@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type RequestListener, setGlobalProxyFromEnv } from 'node:http';
 import { BlockList, createServer as createTcpServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from '@jest/globals';
@@ -97,16 +97,11 @@ describe('a request to a webhook', () => {
 
   it('uses no proxy of the environment', async () => {
     const port = await receiver((_req, res) => void res.writeHead(204).end());
-    const names = ['HTTP_PROXY', 'NODE_USE_ENV_PROXY'];
-    const before = names.map((name) => process.env[name]);
-    Object.assign(process.env, { HTTP_PROXY: 'http://127.0.0.1:1', NODE_USE_ENV_PROXY: '1' });
+    const restore = setGlobalProxyFromEnv({ HTTP_PROXY: 'http://127.0.0.1:1' });
     try {
       expect(await sender().send(outgoing(port), NEVER)).toMatchObject({ responseStatus: 204 });
     } finally {
-      for (const [index, name] of names.entries()) {
-        if (before[index] === undefined) delete process.env[name];
-        else process.env[name] = before[index];
-      }
+      restore();
     }
   });
 
@@ -149,6 +144,20 @@ describe('a request to a webhook', () => {
     const outcome = await sender().send(outgoing(await listenOnLoopback(server)), NEVER);
     expect(outcome).toMatchObject({ responseStatus: 429, retryAfter });
   });
+
+  it.each(['100 Continue', '102 Processing', '103 Early Hints'])(
+    'has the status of the final response, after an interim %s',
+    async (interim) => {
+      const final = 'HTTP/1.1 204 No Content\r\n\r\n';
+      const server = createTcpServer((socket: Socket) => {
+        socket.on('error', () => {}).write(`HTTP/1.1 ${interim}\r\n\r\n`.repeat(2) + final);
+        closings.push(() => socket.destroy());
+      });
+      closings.push(() => server.close());
+      const outcome = await sender().send(outgoing(await listenOnLoopback(server)), NEVER);
+      expect(outcome).toMatchObject({ responseStatus: 204, fault: null });
+    },
+  );
 
   it('does not decompress what it gets', async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000));
@@ -195,6 +204,17 @@ describe('a request to a webhook', () => {
     // Longer than a test may take.
     const outcome = await sender(600_000).send({ ...outgoing(1), url }, stopping.signal);
     expect(outcome).toMatchObject({ responseStatus: null, fault: 'timeout' });
+  });
+
+  it('fails at an endpoint that changes the protocol', async () => {
+    const server = createTcpServer((socket: Socket) => {
+      const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n';
+      socket.on('error', () => {}).write(head);
+      closings.push(() => socket.destroy());
+    });
+    closings.push(() => server.close());
+    const outcome = await sender().send(outgoing(await listenOnLoopback(server)), NEVER);
+    expect(outcome).toMatchObject({ responseStatus: null, fault: 'connection_failed' });
   });
 
   it('fails at a response head that is too large', async () => {

@@ -1,4 +1,7 @@
 import type { LookupAddress } from 'node:dns';
+import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { LookupFunction } from 'node:net';
 import type { Clock } from '../../platform/clock.ts';
 import { AddressNotAllowed, type AddressPolicy } from './address-policy.ts';
 import type { DeliveryFault } from './delivery.ts';
@@ -61,39 +64,47 @@ export class DeliverySender {
 
   async #attempt({ url, headers, body }: OutgoingRequest, signal: AbortSignal): Promise<SendResult> {
     const addresses = await unlessAborted(this.#policy.addressesOf(url), signal);
-    // Loaded with the first delivery: most gateways send none.
-    const { Agent, request } = await import('undici');
-    const agent = new Agent({
-      connect: { lookup: lookupOf(addresses), timeout: this.#timeoutMs, autoSelectFamily: true },
-      allowH2: false,
+    const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
+      method: 'POST',
+      headers,
+      signal,
+      // A new one: the agent that all share may use a proxy.
+      agent: false,
+      lookup: lookupOf(addresses),
       maxHeaderSize: RESPONSE_HEAD_BYTES,
-      headersTimeout: this.#timeoutMs,
-      bodyTimeout: this.#timeoutMs,
-      pipelining: 0,
     });
     try {
-      const sent = request(url, { method: 'POST', headers, body, signal, dispatcher: agent });
-      // While undici connects, it does not look at the signal.
-      const { statusCode, headers: received, body: response } = await unlessAborted(sent, signal);
-      // A proxy of the endpoint may have added one more. undici keeps the blanks after a value.
-      const [retryAfter] = [received['retry-after']].flat();
+      request.end(body);
+      const response = await responseTo(request);
       await skim(response);
-      return { responseStatus: statusCode, fault: null, retryAfter: retryAfter?.trim() ?? null };
+      const { statusCode = null, headers: received } = response;
+      return { responseStatus: statusCode, fault: null, retryAfter: received['retry-after'] ?? null };
     } finally {
-      await agent.destroy();
+      request.destroy();
     }
   }
 }
 
-/** Gives the checked addresses to a connector, whatever name it asks for. With `autoSelectFamily` it takes all of them. */
-function lookupOf(addresses: readonly LookupAddress[]) {
-  return (_name: string, _options: unknown, done: (error: null, found: LookupAddress[]) => void): void => {
-    done(null, [...addresses]);
+/** The final response: interim ones are skipped, RFC 9110 section 15.2. */
+function responseTo(request: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request.on('error', reject).once('response', resolve);
+    // Without an error where the endpoint changes the protocol, which no request here wants.
+    request.once('close', () => reject(new Error('The connection closed before a response.')));
+  });
+}
+
+/** Gives the checked addresses to a connection, whatever name it asks for. */
+function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
+  return (_name, { all }, done) => {
+    const [first] = addresses;
+    if (all) done(null, [...addresses]);
+    else done(null, first?.address ?? '', first?.family);
   };
 }
 
 /** Reads a part of the body, so that an endpoint which responds quickly sees no broken connection. A failure here changes nothing. */
-async function skim(response: AsyncIterable<Buffer> & { destroy(): unknown }): Promise<void> {
+async function skim(response: IncomingMessage): Promise<void> {
   const timer = setTimeout(() => response.destroy(), RESPONSE_BODY_MS);
   try {
     let bytes = 0;
@@ -123,8 +134,8 @@ function faultOf(error: unknown, deadline: AbortSignal): DeliveryFault {
   if (deadline.aborted) return 'timeout';
   const code = codeOf(error);
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'name_not_found';
-  if (code === 'UND_ERR_INVALID_ARG') return 'invalid_request';
-  return code.includes('TIMEOUT') ? 'timeout' : 'connection_failed';
+  if (code === 'ERR_INVALID_CHAR') return 'invalid_request';
+  return code === 'ETIMEOUT' ? 'timeout' : 'connection_failed';
 }
 
 function codeOf(error: unknown): string {
