@@ -66,6 +66,7 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
     expect([response.status, response.text]).toEqual([200, 'from the backend']);
     expect(response.headers).toMatchObject({ 'x-ratelimit-limit': '1000', 'x-ratelimit-remaining': '999' });
     expect(response.headers['x-api-key']).toBeUndefined();
+    expect(response.headers['tollgate-cost']).toBeUndefined();
     expect(backend.received).toEqual([
       {
         method: 'GET',

@@ -244,6 +244,15 @@ describe('the fields of a decision', () => {
     for (const part of parts) expect(removing).toContain(part.toLowerCase());
   });
 
+  it.each([
+    ['traefik', /(customResponseHeaders:\n +Tollgate-Cost: ""[\s\S]*){2}/],
+    ['ingress-nginx', /`hide-headers: Tollgate-Cost`/],
+    ['istio', /response_headers_to_remove:\s+\[\s+ratelimit-policy,[^\]]* tollgate-cost,\s+\]/],
+    ['envoy-gateway', /lateResponseHeaders:\n +remove:\n +- tollgate-cost/],
+  ])('and the cost that a backend reports: %s.yaml keeps it from the consumer', async (example, lines) => {
+    expect(await readFile(`k8s/examples/authorize/${example}.yaml`, 'utf8')).toMatch(lines);
+  });
+
   it('are not removed after the decision by Traefik, which goes by what a consumer names in Connection', async () => {
     const text = await readFile('k8s/examples/authorize/traefik.yaml', 'utf8');
     const order = [...text.matchAll(/middlewares:\n +- name: (.+)\n +- name: (.+)\n/g)].map(

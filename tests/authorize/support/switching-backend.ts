@@ -8,7 +8,7 @@ export interface Received {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** A backend with another rate limit. It records its requests, and switches to every protocol that it is asked for: then it sends back each byte. */
+/** A backend with another rate limit, and costs. It records its requests, and switches to every protocol that it is asked for: then it sends back each byte. */
 export class SwitchingBackend {
   readonly #server: Server;
   readonly received: Received[] = [];
@@ -28,6 +28,7 @@ export class SwitchingBackend {
       req.on('end', () => {
         res.statusCode = url === '/fails' ? 500 : 200;
         for (const name of ['ratelimit-policy', 'ratelimit', 'x-ratelimit-limit']) res.setHeader(name, 'own');
+        res.setHeader('tollgate-cost', '7');
         res.end('from the backend');
       });
     });
