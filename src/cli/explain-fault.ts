@@ -1,4 +1,4 @@
-import { ManagementFault } from '../client/management-fault.ts';
+import { ManagementFault, UnreadableBody } from '../client/management-fault.ts';
 import { isCertificateFault, isUncertain, mayBeReceived } from '../client/retrying-fetch.ts';
 import { CONNECTION_FAULTS } from '../platform/connection-faults.ts';
 import { CommandFault } from './command-fault.ts';
@@ -16,6 +16,8 @@ export function explainFault(error: unknown): Explanation {
   if (error instanceof CommandFault) return { exitCode: error.exitCode, message: error.message };
   if (error instanceof ManagementFault)
     return { exitCode: EXIT_CODES[kindOf(error)], message: sentencesOf(error) };
+  if (error instanceof UnreadableBody)
+    return { exitCode: EXIT_CODES.fault, message: `${error.message} ${MAY_BE_DONE}` };
   if (isRedirect(error)) return { exitCode: EXIT_CODES.fault, message: REDIRECT };
   const cause = connectionFault(error);
   if (cause !== undefined) {

@@ -5,7 +5,7 @@
 import createClient, { type Client } from 'openapi-fetch';
 import { abortableFetch } from './abortable-fetch.ts';
 import type { paths } from './management-api.ts';
-import { ManagementFault } from './management-fault.ts';
+import { ManagementFault, UnreadableBody } from './management-fault.ts';
 
 /** The management interface, typed by its OpenAPI document. Everything that speaks to it from outside of the gateway uses this. */
 export type ManagementClient = Client<paths>;
@@ -53,11 +53,13 @@ function isOfManagement({ headers }: Response): boolean {
   );
 }
 
-/** The body of a successful response. Throws a `ManagementFault` for any other. */
+/** The body of a successful response. Throws a `ManagementFault` for any other, and `UnreadableBody` if it is not JSON. */
 export async function bodyOf<T>(
   call: Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>,
 ): Promise<NonNullable<T>> {
-  const { data, error, response } = await call;
+  const { data, error, response } = await call.catch((fault: unknown) => {
+    throw fault instanceof SyntaxError ? new UnreadableBody(fault) : fault;
+  });
   if (response.ok && data !== undefined && data !== null) return data;
   throw new ManagementFault(response, error);
 }

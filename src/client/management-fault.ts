@@ -26,6 +26,14 @@ export class ManagementFault extends Error {
   }
 }
 
+/** A success whose body is not JSON: something on its way has cut it short or changed it. */
+export class UnreadableBody extends Error {
+  constructor(cause: SyntaxError) {
+    super('The body of the response is not JSON, or only a part of it.', { cause });
+    this.name = 'UnreadableBody';
+  }
+}
+
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -91,6 +91,24 @@ describe('the exit code of tollgate', () => {
     );
   });
 
+  it.each(['{"apiKeys":[{"consumerApi', '<html>'])(
+    'is 1 with one sentence where the body of a success is %j',
+    async (body) => {
+      const head = { 'X-Request-Id': 'a', 'Content-Type': 'application/json' };
+      const server = createHttpServer((_req, res) => res.writeHead(200, head).end(body));
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const { port } = server.address() as AddressInfo;
+      const words = ['keys', 'list', '--url', `http://127.0.0.1:${port}`];
+      const { code, stdout, stderr } = await runInProcess(words, { TOLLGATE_TOKEN: 'any' });
+      server.close();
+      expect([code, stdout, stderr]).toEqual([
+        1,
+        '',
+        'The body of the response is not JSON, or only a part of it. If the command makes a change, it may have been made.\n',
+      ]);
+    },
+  );
+
   it.each<[string, (res: ServerResponse) => void, RegExp]>([
     ['is lost', (res) => res.socket?.destroy(), /^The connection broke before a response had come \(\w+\)\./],
     ['is the 504 of a proxy', (res) => res.writeHead(504).end('<html>'), /^The response has the status 504 /],
