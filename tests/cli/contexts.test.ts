@@ -16,6 +16,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { changeContexts } from '../../src/cli/api/contexts-file.ts';
 import { Admin } from '../support/admin.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
@@ -237,6 +238,33 @@ describe('contexts', () => {
       current: 'meanwhile',
       contexts: { meanwhile: { url, token: ROOT_TOKEN } },
     });
+  });
+
+  it('of two commands at the same time are both kept', async () => {
+    const { contexts } = JSON.parse(await readFile(file, 'utf8'));
+    await writeFile(`${file}.lock`, '');
+    const changed = changeContexts(file, (kept) => ({
+      ...kept,
+      contexts: { ...kept.contexts, four: { url, token: 'four' } },
+    }));
+    const others = { ...contexts, three: { url, token: 'three' } };
+    await writeFile(file, JSON.stringify({ contexts: others }));
+    await rm(`${file}.lock`);
+    await changed;
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({
+      contexts: { ...others, four: { url, token: 'four' } },
+    });
+    expect(await readdir(join(directory, 'config'))).toEqual(['contexts.json']);
+  });
+
+  it('are not changed beside a command that never ends', async () => {
+    await writeFile(`${file}.lock`, '');
+    const { code, stderr } = await tollgate(['context', 'use', 'one']);
+    expect([code, stderr]).toEqual([
+      1,
+      `Another command is changing the contexts. If none is, remove ${file}.lock.\n`,
+    ]);
+    expect((await tollgate(['whoami'])).code).toBe(0);
   });
 
   it('that do not exist are no names of properties', async () => {

@@ -1,6 +1,4 @@
 import {
-  chmodSync,
-  existsSync,
   lstatSync,
   mkdirSync,
   readFileSync,
@@ -13,6 +11,7 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { systemCodeOf } from '../../platform/system-code.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Terminal } from '../terminal.ts';
@@ -28,6 +27,10 @@ export interface Contexts {
   readonly current: string | undefined;
   readonly contexts: Readonly<Record<string, Context>>;
 }
+
+/** A change takes milliseconds. */
+const LOCK_ATTEMPTS = 20;
+const LOCK_PAUSE_MS = 100;
 
 /** The path of the contexts file: `TOLLGATE_CONTEXTS`, or `tollgate/contexts.json` in the user's configuration directory. */
 export function contextsFile({ environment }: Terminal): string {
@@ -54,13 +57,15 @@ export function noContext(kind: 'usage' | 'notFound', name: string): CommandFaul
 }
 
 /**
- * Writes the file so that only its owner can ever read it, and readers see either the old or the new content, never a part. A symbolic link
- * stays one: the file that it leads to is written. Throws a `CommandFault` if that fails, and leaves the old content.
+ * Replaces what the file holds, and resolves with what it held before. One command at a time does so, and only the owner can ever read the
+ * file. Readers see either the old or the new content, never a part. A symbolic link stays one: the file that it leads to is written.
+ * Rejects with a `CommandFault` if that fails, and leaves the old content.
  */
-export function writeContexts(file: string, contexts: Contexts): void {
+export async function changeContexts(file: string, change: (kept: Contexts) => Contexts): Promise<Contexts> {
   try {
-    replaceFile(targetOf(file), `${JSON.stringify(contexts, null, 2)}\n`);
+    return await replaceContexts(file, change);
   } catch (error) {
+    if (error instanceof CommandFault) throw error;
     throw new CommandFault(
       'fault',
       `${file} can not be written (${systemCodeOf(error)}): set TOLLGATE_CONTEXTS to keep contexts in another file.`,
@@ -75,16 +80,39 @@ function targetOf(path: string): string {
   return targetOf(resolve(realpathSync(dirname(path)), readlinkSync(path)));
 }
 
-function replaceFile(file: string, content: string): void {
-  const next = `${file}.${process.pid}`;
+/** The new content is written to a file beside it, whose existence keeps other commands from the same. */
+async function replaceContexts(file: string, change: (kept: Contexts) => Contexts): Promise<Contexts> {
+  const target = targetOf(file);
+  const lock = `${target}.lock`;
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+  await createAlone(lock);
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(next, content, { mode: 0o600 });
-    chmodSync(next, 0o600);
-    renameSync(next, file);
-  } finally {
-    // A part of the new content has tokens. After the renaming there is none.
-    if (existsSync(next)) unlinkSync(next);
+    const kept = readContexts(file);
+    writeFileSync(lock, `${JSON.stringify(change(kept), null, 2)}\n`);
+    renameSync(lock, target);
+    return kept;
+  } catch (error) {
+    // A part of the new content has tokens.
+    unlinkSync(lock);
+    throw error;
+  }
+}
+
+/** Creates a file for its owner alone, and waits for a while if another command has created it. */
+async function createAlone(path: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      writeFileSync(path, '', { flag: 'wx', mode: 0o600 });
+      return;
+    } catch (error) {
+      if (systemCodeOf(error) !== 'EEXIST') throw error;
+      if (attempt === LOCK_ATTEMPTS)
+        throw new CommandFault(
+          'fault',
+          `Another command is changing the contexts. If none is, remove ${path}.`,
+        );
+    }
+    await setTimeout(LOCK_PAUSE_MS);
   }
 }
 

@@ -1,4 +1,4 @@
-import { contextsFile, noContext, readContexts, writeContexts } from '../api/contexts-file.ts';
+import { changeContexts, contextsFile, noContext, readContexts } from '../api/contexts-file.ts';
 import type { Declare } from '../declare.ts';
 import { Output, type OutputOptions, writesData } from '../output/output.ts';
 
@@ -22,11 +22,11 @@ export const declareContext: Declare = (command, terminal) => {
     .summary('Choose the context that is used where none is named')
     .argument('<name>')
     .addHelpText('after', '\nExample:\n  tollgate context use production')
-    .action((name: string) => {
-      const file = contextsFile(terminal);
-      const { contexts } = readContexts(file);
-      if (!Object.hasOwn(contexts, name)) throw noContext('notFound', name);
-      writeContexts(file, { current: name, contexts });
+    .action(async (name: string) => {
+      await changeContexts(contextsFile(terminal), ({ contexts }) => {
+        if (!Object.hasOwn(contexts, name)) throw noContext('notFound', name);
+        return { current: name, contexts };
+      });
     });
 };
 

@@ -3,7 +3,7 @@ import { ManagementFault } from '../../client/management-fault.ts';
 import { LOOPBACK_HOST } from '../../platform/loopback-host.ts';
 import { askSecret } from '../api/ask-secret.ts';
 import { checkedToken, checkedUrl, tokenOfFile } from '../api/choose-gateway.ts';
-import { type Context, contextsFile, noContext, readContexts, writeContexts } from '../api/contexts-file.ts';
+import { type Context, changeContexts, contextsFile, noContext, readContexts } from '../api/contexts-file.ts';
 import { signInAtProvider } from '../api/sign-in-at-provider.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
@@ -76,10 +76,11 @@ async function keep(
   const { scopes } = await bodyOf(call);
   // The token must not be kept for another server that responds to any path.
   if (!Array.isArray(scopes)) throw new ManagementFault((await call).response, undefined);
-  const { contexts } = readContexts(file);
-  const before = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
-  writeContexts(file, { current: name, contexts: { ...contexts, [name]: { url, token } } });
-  return { scopes, before };
+  const { contexts } = await changeContexts(file, (kept) => ({
+    current: name,
+    contexts: { ...kept.contexts, [name]: { url, token } },
+  }));
+  return { scopes, before: Object.hasOwn(contexts, name) ? contexts[name] : undefined };
 }
 
 async function tokenFor(url: string, { tokenFile }: LoginOptions, terminal: Terminal): Promise<string> {
@@ -101,10 +102,11 @@ export const declareLogout: Declare = (command, terminal) =>
       const found = readContexts(file).contexts;
       if (!Object.hasOwn(found, name)) throw noContext('notFound', name);
       const [end] = await Promise.allSettled([found[name] && endSession(found[name])]);
-      // Also where the gateway is gone: the secret must not stay in the file because of that. Another command may have changed the file.
-      const { current, contexts } = readContexts(file);
-      const { [name]: _removed, ...others } = contexts;
-      writeContexts(file, { current: current === name ? undefined : current, contexts: others });
+      // Also where the gateway is gone: the secret must not stay in the file because of that.
+      await changeContexts(file, ({ current, contexts: { [name]: _removed, ...others } }) => ({
+        current: current === name ? undefined : current,
+        contexts: others,
+      }));
       terminal.stderr.write(`Context ${name} is removed.\n`);
       if (end.status === 'fulfilled') return;
       terminal.stderr.write(SESSION_GOES_ON);
