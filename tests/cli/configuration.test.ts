@@ -1,6 +1,7 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { parse as parseCsv } from 'csv-parse/sync';
 import { parse } from 'yaml';
 import { readConfigurationFile } from '../../src/app/configuration-file.ts';
 import { statusOf } from '../support/burst.ts';
@@ -91,6 +92,28 @@ describe('tollgate config apply', () => {
     const { file, owner } = await fileWith(yamlOf(`format-${format}`));
     const text = await stage.tollgate.text('config', 'apply', file, '--owner', owner, '--yes', '-o', format);
     expect(text).toMatch(/tg_[0-9A-Za-z]{36}/);
+  });
+
+  it('shows changes and secrets as one table in CSV, and as lines of one shape in NDJSON', async () => {
+    const applied = async (prefix: string, format: string): Promise<string> => {
+      const webhook = `{externalId: ${prefix}-hook, url: https://8.8.8.8/, events: [tollgate.plan.created]}`;
+      const { file, owner } = await fileWith(`${yamlOf(prefix)}webhooks: [${webhook}]\n`);
+      return stage.tollgate.text('config', 'apply', file, '--owner', owner, '--yes', '-o', format);
+    };
+    const rows = parseCsv<Record<string, string>>(await applied('csv', 'csv'), { columns: true });
+    const lines = (await applied('ndjson', 'ndjson')).trim().split('\n');
+    const changes = lines.map((line) => JSON.parse(line));
+    expect(rows.map(({ type, secret }) => [type, secret])).toEqual([
+      ['plan', ''],
+      ['key', expect.stringMatching(/^tg_/)],
+      ['webhook', expect.stringMatching(/^whsec_/)],
+    ]);
+    expect(rows.map(({ recordId }) => recordId?.slice(0, 4))).toEqual(['', 'key_', 'whk_']);
+    expect(changes).toEqual([
+      expect.objectContaining({ type: 'plan', action: 'create' }),
+      expect.objectContaining({ type: 'key', secret: expect.stringMatching(/^tg_/) }),
+      expect.objectContaining({ type: 'webhook', secret: expect.stringMatching(/^whsec_/) }),
+    ]);
   });
 
   it('asks without a terminal for --yes, and does nothing in a dry run', async () => {

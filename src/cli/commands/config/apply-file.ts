@@ -68,12 +68,23 @@ function requireAppliable({ changes, digest }: Difference, { force, expectDigest
 }
 
 async function showApplied({ output }: Session, applied: Applied): Promise<void> {
-  await output.report(CHANGES, applied.changes, applied);
-  // JSON and YAML have already shown the secrets with the rest.
-  const isShown = output.format === 'json' || output.format === 'yaml';
   const secrets = [...applied.secrets, ...(applied.webhookSecrets ?? [])];
-  if (secrets.length > 0 && !isShown) await output.report(SECRETS, secrets, secrets);
+  if (output.format === 'table') {
+    await output.report(CHANGES, applied.changes, applied);
+    if (secrets.length > 0) await output.report(SECRETS, secrets, secrets);
+  } else {
+    await output.report(MADE_CHANGES, withSecrets(applied), applied);
+  }
   output.note(doneOf(applied));
+}
+
+/** The changes, those that made a secret with it and with the id of the record. */
+function withSecrets({ changes, secrets, webhookSecrets = [] }: Applied): readonly MadeChange[] {
+  const made = new Map<string, NewSecret>([
+    ...secrets.map((secret) => [`key ${secret.externalId}`, secret] as const),
+    ...webhookSecrets.map((secret) => [`webhook ${secret.externalId}`, secret] as const),
+  ]);
+  return changes.map((change) => ({ ...change, ...made.get(`${change.type} ${change.id}`) }));
 }
 
 function doneOf({ summary, changes }: Applied): string {
@@ -92,6 +103,23 @@ function linesOf({ changes }: Difference): readonly string[] {
 
 type NewSecret = Applied['secrets'][number] | NonNullable<Applied['webhookSecrets']>[number];
 
+type MadeChange = Applied['changes'][number] & {
+  readonly consumerApiKeyId?: string;
+  readonly webhookId?: string;
+  readonly secret?: string;
+};
+
+/** One table for programs. */
+const MADE_CHANGES: Listing<MadeChange> = {
+  columns: [
+    ...CHANGES.columns,
+    { name: 'recordId', toCell: ({ consumerApiKeyId, webhookId }) => consumerApiKeyId ?? webhookId },
+    { name: 'secret', toCell: ({ secret }) => secret },
+  ],
+  idOf: CHANGES.idOf,
+};
+
+/** A second table for people. */
 const SECRETS: Listing<NewSecret> = {
   columns: [
     { name: 'externalId', toCell: ({ externalId }) => externalId },
