@@ -159,6 +159,27 @@ describe('a request to a webhook', () => {
     },
   );
 
+  it('sends the rest of its body to no endpoint that has responded before', async () => {
+    const body = 'x'.repeat(32 * 1024 * 1024);
+    const outcome = Promise.withResolvers<unknown>();
+    const received = Promise.withResolvers<number>();
+    const server = createTcpServer((socket: Socket) => {
+      let bytes = 0;
+      socket.on('data', (chunk) => {
+        bytes += chunk.length;
+      });
+      socket.on('error', () => {}).on('close', () => received.resolve(bytes));
+      socket.pause();
+      socket.write('HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n');
+      void outcome.promise.then(() => socket.resume());
+    });
+    closings.push(() => server.close());
+    const port = await listenOnLoopback(server);
+    outcome.resolve(sender().send({ ...outgoing(port), body }, NEVER));
+    expect(await outcome.promise).toMatchObject({ responseStatus: 413, fault: null });
+    expect(await received.promise).toBeLessThan(body.length);
+  });
+
   it('does not decompress what it gets', async () => {
     const bomb = gzipSync(Buffer.alloc(10_000_000));
     const port = await receiver((_req, res) => {

@@ -171,13 +171,6 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
   },
   {
     file: 'src/events/delivery/send-delivery.ts',
-    before: 'await agent.destroy();',
-    after: ';',
-    because:
-      'Each connection ends with its request; only one that opens after a stop would end some seconds later.',
-  },
-  {
-    file: 'src/events/delivery/send-delivery.ts',
     before: "signal.addEventListener('abort', abort, { once: true });",
     after: "signal.addEventListener('abort', abort, { once: false });",
     because: 'A signal aborts once.',
