@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, it } from '@jest/globals';
-import { runTollgate } from './support/run-tollgate.ts';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate();
@@ -14,15 +13,20 @@ beforeAll(async () => {
   keyId = (await stage.tollgate.json('keys', 'create', 'completed')).id;
 });
 
+/** The lines that a shell's script reads: the library writes them to the console. */
+async function linesOf(words: readonly string[], environment = {}): Promise<readonly string[]> {
+  const log = jest.spyOn(console, 'log').mockImplementation(() => {});
+  const ended = await stage.tollgate.run(['complete', '--', ...words], { environment });
+  const lines = log.mock.calls.map(([line]) => String(line));
+  log.mockRestore();
+  expect(ended).toEqual({ code: 0, stdout: '', stderr: '' });
+  return lines;
+}
+
 /** What the last of the words may become. */
 async function completions(words: readonly string[], environment = {}): Promise<readonly string[]> {
-  const { code, stdout, stderr } = await runTollgate(['complete', '--', ...words], {
-    environment: { ...stage.tollgate.environment, ...environment },
-  });
-  expect([code, stderr]).toEqual([0, '']);
-  return stdout
-    .split('\n')
-    .flatMap((line) => (line === '' || line.startsWith(':') ? [] : [line.split('\t')[0] ?? '']));
+  const lines = await linesOf(words, environment);
+  return lines.filter((line) => !line.startsWith(':')).map((line) => line.split('\t')[0] ?? '');
 }
 
 describe('completion', () => {
@@ -86,10 +90,8 @@ describe('completion', () => {
   it('offers a description as one line, whatever an administrator wrote, and no value that a shell would expand', async () => {
     const create = ['webhooks', 'create', 'https://1.1.1.2', '--disabled', '--event', '*'];
     const { webhookId } = await stage.tollgate.json(...create, '--description', 'two\n$(touch made)\tlines');
-    const { stdout } = await runTollgate(['complete', '--', 'webhooks', 'show', webhookId], {
-      environment: stage.tollgate.environment,
-    });
-    expect(stdout).toBe(`${webhookId}\ttwo\\u{a}$(touch made)\\u{9}lines\n:4\n`);
+    const lines = await linesOf(['webhooks', 'show', webhookId]);
+    expect(lines).toEqual([`${webhookId}\ttwo\\u{a}$(touch made)\\u{9}lines`, ':4']);
     const file = join(stage.directory, 'odd.json');
     const context = { url: stage.url, token: 't' };
     await writeFile(file, JSON.stringify({ contexts: { '$(touch made)': context, even: context } }), {
