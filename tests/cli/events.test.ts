@@ -9,7 +9,7 @@ import { withReceiver } from '../events/support/with-receiver.ts';
 import { endChild } from '../support/end-child.ts';
 import { freePort } from '../support/free-port.ts';
 import { until } from '../support/until.ts';
-import { runTollgate } from './support/run-tollgate.ts';
+import { runInProcess } from './support/run-in-process.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate();
@@ -129,7 +129,7 @@ describe('tollgate events --follow', () => {
 });
 
 function follow(environment: Readonly<Record<string, string>>, ...words: readonly string[]) {
-  return runTollgate(['events', '--follow', ...words], { environment });
+  return runInProcess(['events', '--follow', ...words], environment);
 }
 
 async function withServer<Result>(
