@@ -306,12 +306,15 @@ describe('gateways over a Redis Cluster', () => {
 
   /** Until both gateways count the requests of the key in Redis. */
   async function untilCounted(secret: string): Promise<void> {
-    await until(async () => {
-      const responses = await Promise.all(
-        fleet.replicas.map(({ url }) => fetch(url, { headers: { authorization: `Bearer ${secret}` } })),
-      );
-      return responses.every(({ headers }) => headers.get('x-ratelimit-remaining') !== null);
-    });
+    await until(
+      async () => {
+        const responses = await Promise.all(
+          fleet.replicas.map(({ url }) => fetch(url, { headers: { authorization: `Bearer ${secret}` } })),
+        );
+        return responses.every(({ headers }) => headers.get('x-ratelimit-remaining') !== null);
+      },
+      { longestPauseMs: 100 },
+    );
   }
 
   it('allow exactly the limit and record every request while a slot moves', async () => {

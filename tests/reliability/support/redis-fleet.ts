@@ -89,11 +89,14 @@ export async function untilDegraded(
 ): Promise<void> {
   await Promise.all(
     replicas.map((replica) =>
-      until(async () => {
-        // Several at once, because each may wait for the timeout.
-        await Promise.all([1, 2, 3, 4, 5, 6].map(() => ask(replica.url, secret)));
-        return (await isDegraded(replica)) === degraded;
-      }),
+      until(
+        async () => {
+          // Several at once, because each may wait for the timeout.
+          await Promise.all([1, 2, 3, 4, 5, 6].map(() => ask(replica.url, secret)));
+          return (await isDegraded(replica)) === degraded;
+        },
+        { longestPauseMs: 100 },
+      ),
     ),
   );
 }
