@@ -10,7 +10,7 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { REPLICAS_KEY_NAME, replicaKeyName } from '../../src/storage/redis/redis-key-names.ts';
 import { Admin } from '../support/admin.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
@@ -42,7 +42,7 @@ interface Finding {
 let fleet: Fleet;
 
 beforeAll(async () => {
-  fleet = await startFleet(1, { AUTO_MIGRATE: 'true' });
+  fleet = await startInProcessFleet(1, { AUTO_MIGRATE: 'true' });
   await fleet.admin.makeKey('sealed');
 });
 afterAll(() => fleet?.stop());
@@ -110,7 +110,7 @@ describe('tollgate doctor', () => {
 
   it('says of a terminal on lines of their own what to do', async () => {
     const environment = { ...fleet.environment, BACKEND_URL: `http://127.0.0.1:${await freePort()}` };
-    const { code, stdout } = await runTollgate(['doctor', '-o', 'table'], { environment });
+    const { code, stdout } = await runInProcess(['doctor', '-o', 'table'], environment);
     expect(code).toBe(1);
     expect(stdout).toMatch(/^ok {11}settings {2}The settings are valid\.$/m);
     expect(stdout).toMatch(
@@ -459,7 +459,7 @@ describe('tollgate doctor', () => {
 
   it('looks at an installation with embedded stores without opening or making them', async () => {
     const environment = { BACKEND_URL: fleet.environment.BACKEND_URL ?? '', DATA_DIR: '/nonexistent/data' };
-    const { code, stdout } = await runTollgate(['doctor', '-o', 'csv'], { environment });
+    const { code, stdout } = await runInProcess(['doctor', '-o', 'csv'], environment);
     expect([code, stdout]).toEqual([0, expect.stringContaining('embedded Postgres in DATA_DIR')]);
   });
 });
