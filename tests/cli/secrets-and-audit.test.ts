@@ -203,10 +203,7 @@ describe('tollgate audit', () => {
   it('follows the log: each new entry once, and none from before', async () => {
     await stage.tollgate.text('keys', 'create', 'before the look');
     await following(async (shown) => {
-      await until(async () => {
-        await stage.admin.makeKey('followed');
-        return shown().length > 2;
-      });
+      await makeKeysUntil('followed', () => shown().length > 2);
       expect(shown().map(({ target }) => target.name)).not.toContain('before the look');
       expect(sequencesOf(shown())).toEqual(consecutiveFrom(shown()));
     });
@@ -216,18 +213,12 @@ describe('tollgate audit', () => {
     const keys = Array.from({ length: 1100 }, (_, n) => ({ externalId: `burst-${n}`, name: `burst ${n}` }));
     await following(async (shown) => {
       const isShown = (name: string) => shown().some(({ target }) => target.name === name);
-      await until(async () => {
-        await stage.admin.makeKey('before the burst');
-        return isShown('before the burst');
-      });
+      await makeKeysUntil('before the burst', () => isShown('before the burst'));
       const applied = stage.admin.call('POST', '/tollgate/config/apply', {
         owner: 'burst',
         config: { keys },
       });
-      await until(async () => {
-        await stage.admin.makeKey('beside the burst');
-        return isShown('burst 1099');
-      });
+      await makeKeysUntil('beside the burst', () => isShown('burst 1099'));
       expect(await applied).toMatchObject({ status: 200 });
       expect(sequencesOf(shown())).toEqual(consecutiveFrom(shown()));
     });
@@ -239,10 +230,7 @@ describe('tollgate audit', () => {
     const words = ['-o', 'csv', '--retries', '0', '--url', relay.urlOf(stage.url)];
     try {
       await followingWith(words, async (child) => {
-        await until(async () => {
-          await stage.admin.makeKey('before it was away');
-          return child.stdout.includes('before it was away');
-        });
+        await makeKeysUntil('before it was away', () => child.stdout.includes('before it was away'));
         relay.reject();
         await until(() => child.stderr.includes('The audit log can not be read.'));
         await stage.admin.makeKey('while it was away');
@@ -272,10 +260,7 @@ describe('tollgate audit', () => {
     const tokenFile = join(stage.directory, 'follower');
     await writeFile(tokenFile, secret);
     await followingWith(['-o', 'ndjson', '--token-file', tokenFile], async (child) => {
-      await until(async () => {
-        await stage.admin.makeKey('before the deletion');
-        return child.stdout !== '';
-      });
+      await makeKeysUntil('before the deletion', () => child.stdout !== '');
       await stage.tollgate.text('tokens', 'delete', 'follower', '--yes');
       await until(() => child.exitCode !== null);
       expect(child.exitCode).toBe(3);
@@ -338,6 +323,15 @@ async function followingWith(
   } finally {
     await endChild(child);
   }
+}
+
+/** The command looks every two seconds. */
+function makeKeysUntil(name: string, claim: () => boolean): Promise<void> {
+  const isTrue = async () => {
+    await stage.admin.makeKey(name);
+    return claim();
+  };
+  return until(isTrue, { longestPauseMs: 250 });
 }
 
 function sequencesOf(entries: readonly ShownEntry[]): readonly number[] {
