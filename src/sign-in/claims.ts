@@ -6,10 +6,14 @@ export type Claims = Readonly<Record<string, unknown>>;
  * in a text (RFC 8693, section 4.2).
  */
 export function claimValues(claims: Claims, name: string): readonly string[] | undefined {
-  const value = Object.hasOwn(claims, name) ? claims[name] : valueAt(claims, name.split('.'));
+  const value = claimOf(claims, name);
   if (value === undefined || value === null) return undefined;
   if (name === 'scope' && typeof value === 'string') return value.split(' ');
   return [value].flat().filter((each): each is string => typeof each === 'string');
+}
+
+function claimOf(claims: Claims, name: string): unknown {
+  return Object.hasOwn(claims, name) ? claims[name] : valueAt(claims, name.split('.'));
 }
 
 function valueAt(claims: Claims, path: readonly string[]): unknown {
@@ -39,14 +43,18 @@ export function textClaim(claims: Claims, name: string): string | undefined {
   return text === '' ? undefined : text;
 }
 
-/** The claims of an ID token and of the userinfo endpoint. What the signed token says comes first. */
-export function mergedClaims(token: Claims, userInfo: Claims | undefined): Claims {
+/**
+ * The claims of an ID token and of the userinfo endpoint. What the signed token says comes first. The claim `name` is that of the endpoint
+ * where the token has null in its place, or another part of the object to which its path leads.
+ */
+export function mergedClaims(token: Claims, userInfo: Claims | undefined, name: string): Claims {
   if (userInfo === undefined) return token;
-  const [naming, other] = token.email === undefined ? [userInfo, token] : [token, userInfo];
+  const [naming, other] = (token.email ?? null) === null ? [userInfo, token] : [token, userInfo];
   // Whether an address is verified is said of that address: it says nothing about another one.
   const isOfAnother = other.email !== undefined && other.email !== naming.email;
   const verified = naming.email_verified ?? (isOfAnother ? undefined : other.email_verified);
-  return { ...userInfo, ...token, email_verified: verified };
+  const merged = { ...userInfo, ...token, email_verified: verified };
+  return claimValues(merged, name) === undefined ? { ...merged, [name]: claimOf(userInfo, name) } : merged;
 }
 
 /** The e-mail address, unless the provider says that it has not verified it. Some providers write truth values as texts. */

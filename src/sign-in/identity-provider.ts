@@ -214,11 +214,12 @@ export class IdentityProvider {
     const { sub: subject } = claims;
     if (typeof subject !== 'string' || !SUBJECT.test(subject))
       throw new SignInFailure('response_invalid', 'subject');
+    const { claim } = this.#options;
     const more =
-      claimValues(claims, this.#options.claim) === undefined || claims.name === undefined
+      claimValues(claims, claim) === undefined || claims.name === undefined
         ? await this.#userInfo(config, accessToken, subject)
         : undefined;
-    return { subject, claims: mergedClaims(claims, more), tokens: { refreshToken, accessToken } };
+    return { subject, claims: mergedClaims(claims, more, claim), tokens: { refreshToken, accessToken } };
   }
 
   /** `openid-client` has checked the other claims. The token came from the provider: its unknown key may be a new one. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { SignJWT } from 'jose';
 import { pino } from 'pino';
 import { AccessTokens } from '../../src/sign-in/access-tokens.ts';
-import { claimValues, emailOf, isTrusted } from '../../src/sign-in/claims.ts';
+import { claimValues, emailOf, isTrusted, mergedClaims } from '../../src/sign-in/claims.ts';
 import type { Identity, IdentityProvider } from '../../src/sign-in/identity-provider.ts';
 import { grantOf, parseScopesMap } from '../../src/sign-in/scopes-map.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -196,6 +196,8 @@ describe('A hostile provider', () => {
     [{ email: 'a@x' }, { email: 'a@x', email_verified: true }, true],
     [{ email: 'a@x' }, { email_verified: true }, true],
     [{ email: 'a@x', email_verified: true }, { email: 'b@x', email_verified: false }, true],
+    [{ email: null }, { email: 'a@x', email_verified: true }, true],
+    [{ email: null, email_verified: true }, { email: 'a@x' }, false],
   ])(
     'verifies an address only where it says so of that address: %j, userinfo %j',
     async (claims, more, trusted) => {
@@ -206,6 +208,15 @@ describe('A hostile provider', () => {
       expect(isTrusted((await signIn()).claims, 'email')).toBe(trusted);
     },
   );
+
+  it.each<[string, object, object]>([
+    ['groups', { groups: null }, { groups: ['admins'] }],
+    ['email', { email: null }, { email: 'admins' }],
+    ['realm_access.roles', { realm_access: {} }, { realm_access: { roles: ['admins'] } }],
+    ['access.gateway', { access: { shop: ['clerks'] } }, { access: { shop: [], gateway: ['admins'] } }],
+  ])('gives the claim %s at the userinfo endpoint, where an ID token has %j', (name, token, userInfo) => {
+    expect(claimValues(mergedClaims({ ...token }, { ...userInfo }, name), name)).toEqual(['admins']);
+  });
 
   it('gives no claims of another person at the userinfo endpoint', async () => {
     await respond({
