@@ -215,11 +215,16 @@ export class IdentityProvider {
     if (typeof subject !== 'string' || !SUBJECT.test(subject))
       throw new SignInFailure('response_invalid', 'subject');
     const { claim } = this.#options;
-    const more =
-      claimValues(claims, claim) === undefined || claims.name === undefined
-        ? await this.#userInfo(config, accessToken, subject)
-        : undefined;
-    return { subject, claims: mergedClaims(claims, more, claim), tokens: { refreshToken, accessToken } };
+    const tokens = { refreshToken, accessToken };
+    const isComplete = claimValues(claims, claim) !== undefined;
+    if (isComplete && claims.name !== undefined) return { subject, claims, tokens };
+    const more = await this.#userInfo(config, accessToken, subject).catch((error: unknown) => {
+      // Only the name is missing. A response about another person is none to ignore.
+      if (isComplete && error instanceof SignInFailure && error.reason !== 'response_invalid')
+        return undefined;
+      throw error;
+    });
+    return { subject, claims: mergedClaims(claims, more, claim), tokens };
   }
 
   /** `openid-client` has checked the other claims. The token came from the provider: its unknown key may be a new one. */

@@ -62,8 +62,8 @@ const invalid = { name: 'SignInFailure', reason: 'response_invalid' };
 
 describe.each<Part>(['metadata', 'keys', 'token', 'userinfo'])('A hostile provider at its %s', (part) => {
   const hostile = async (response: Respond, timeoutMs?: number) => {
-    // Without a name in the ID token, the userinfo endpoint is asked as well.
-    const id_token = await jwt({ name: undefined });
+    // Without groups in the ID token, the userinfo endpoint is asked as well.
+    const id_token = await jwt({ groups: undefined });
     await respond({
       token: json(tokens(id_token)),
       [part]: response,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { json, type Respond, ScriptedProvider } from './scripted-provider.ts';
+import { json, type Respond, ScriptedProvider, tokens } from './scripted-provider.ts';
 
 const provider = new ScriptedProvider();
-const { respond, client } = provider;
+const { jwt, respond, client, signIn } = provider;
 const withRefreshToken = { refreshToken: 'r', accessToken: 'a' };
 const withoutRefreshToken = { refreshToken: null, accessToken: 'a' };
 
@@ -15,6 +15,19 @@ const failing =
   };
 const renew = (tokens: Parameters<ReturnType<typeof client>['renew']>[0]) =>
   client().renew(tokens, 'alice', async () => {});
+
+describe('At a sign-in', () => {
+  it.each([401, 403, 429, 503])(
+    'userinfo with status %i keeps no person out who lacks only a name',
+    async (status) => {
+      await respond({
+        token: json(tokens(await jwt({ name: undefined }))),
+        userinfo: failing(status, true),
+      });
+      expect(await signIn()).toMatchObject({ subject: 'alice', claims: { groups: ['admins'] } });
+    },
+  );
+});
 
 describe.each([
   ['with a challenge', true],
