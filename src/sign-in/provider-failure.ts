@@ -18,7 +18,7 @@ const UNAVAILABLE: ReadonlySet<string> = new Set([
   'ERR_JOSE_GENERIC',
   'ERR_JWKS_INVALID',
 ]);
-/** Errors of the token endpoint that are about the gateway's client or the provider itself, not about the person. */
+/** Errors that are about the gateway's client or the provider itself, not about the person. */
 const NOT_THE_PERSON: ReadonlySet<string> = new Set([
   'invalid_client',
   'unauthorized_client',
@@ -39,10 +39,12 @@ const REJECTIONS: ReadonlySet<number> = new Set([400, 401, 403]);
 /** The failure for what a call of the provider has thrown. Keeps no text of the provider but the code of its error. */
 export function providerFailure(error: unknown): SignInFailure {
   if (error instanceof SignInFailure) return error;
-  if (error instanceof AuthorizationResponseError) return rejected(error.error);
-  if (error instanceof ResponseBodyError) {
-    const isAway = isAwayWith(error.status) || NOT_THE_PERSON.has(error.error);
-    return isAway ? new SignInFailure('provider_unavailable', codeIn(error.error)) : rejected(error.error);
+  if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError) {
+    // What the browser brings has no status (RFC 6749, section 4.1.2.1).
+    const isAway = error instanceof ResponseBodyError && isAwayWith(error.status);
+    return isAway || NOT_THE_PERSON.has(error.error)
+      ? new SignInFailure('provider_unavailable', codeIn(error.error))
+      : rejected(error.error);
   }
   if (error instanceof WWWAuthenticateChallengeError) {
     const status = `status ${error.status}`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { json, type Respond, ScriptedProvider, tokens } from './scripted-provider.ts';
+import { ATTEMPT, json, type Respond, ScriptedProvider, tokens } from './scripted-provider.ts';
 
 const provider = new ScriptedProvider();
 const { jwt, respond, client, signIn } = provider;
@@ -25,6 +25,17 @@ describe('At a sign-in', () => {
         userinfo: failing(status, true),
       });
       expect(await signIn()).toMatchObject({ subject: 'alice', claims: { groups: ['admins'] } });
+    },
+  );
+
+  it.each(['server_error', 'temporarily_unavailable', 'unauthorized_client'])(
+    'the error %s with which the browser comes back says nothing about the person',
+    async (error) => {
+      await respond({});
+      const callback = new URL(`http://127.0.0.1/cb?error=${error}&state=s`);
+      await expect(client().redeem(callback, ATTEMPT)).rejects.toMatchObject({
+        ...{ reason: 'provider_unavailable', detail: error },
+      });
     },
   );
 });
