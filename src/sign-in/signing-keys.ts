@@ -14,6 +14,8 @@ import { SignInFailure } from './sign-in-failure.ts';
 const MAX_AGE_MS = 600_000;
 /** How long nothing is fetched after a failure. */
 const PAUSE_MS = 30_000;
+/** The same while there are no keys, without which no person can sign in. */
+const SHORT_PAUSE_MS = 1000;
 
 /**
  * The keys with which the provider signs. Cached: an unknown key has them fetched again at most every 30 seconds, and known keys stay in use
@@ -45,7 +47,8 @@ export class SigningKeys {
     } catch (error) {
       if (isUnreadableKey(error))
         throw new SignInFailure('response_invalid', 'a key of the provider can not be read');
-      if (!isPaused && !isAboutKey(error)) this.#pausedUntilMs = nowMs + PAUSE_MS;
+      const pauseMs = this.#remote.jwks() === undefined ? SHORT_PAUSE_MS : PAUSE_MS;
+      if (!isPaused && !isAboutKey(error)) this.#pausedUntilMs = this.#clock.monotonicMs() + pauseMs;
       throw error;
     }
   };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { ATTEMPT, json, type Respond, ScriptedProvider, tokens } from './scripted-provider.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { ATTEMPT, json, type Respond, redeem, ScriptedProvider, tokens } from './scripted-provider.ts';
 
 const provider = new ScriptedProvider();
 const { jwt, respond, client, signIn } = provider;
@@ -38,6 +39,16 @@ describe('At a sign-in', () => {
       });
     },
   );
+
+  it('keys that could not be fetched yet are fetched again after a second', async () => {
+    const clock = new ManualClock(0);
+    const asked = client(clock);
+    await respond({ keys: json({}, 503) });
+    await expect(redeem(asked)).rejects.toMatchObject({ reason: 'provider_unavailable' });
+    await respond({});
+    clock.advance(1000);
+    expect(await redeem(asked)).toMatchObject({ subject: 'alice' });
+  });
 });
 
 describe.each([
