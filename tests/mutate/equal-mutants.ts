@@ -82,8 +82,8 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
   },
   {
     file: DECIDE,
-    before: "if opening == 0 then call('ZREMRANGEBYSCORE', indexKey, '-inf', decimal(nowMs)) end",
-    after: "if true then call('ZREMRANGEBYSCORE', indexKey, '-inf', decimal(nowMs)) end",
+    before: "if opening == 0 then pcall('ZREMRANGEBYSCORE', indexKey, '-inf', decimal(nowMs)) end",
+    after: "if true then pcall('ZREMRANGEBYSCORE', indexKey, '-inf', decimal(nowMs)) end",
     because: 'Removing again, at the same instant, finds nothing.',
   },
   {

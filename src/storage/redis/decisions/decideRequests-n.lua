@@ -31,6 +31,7 @@
     2 <w>     limited: an enforced window had no room; nothing was counted
     3         no limit applies
     4         too late: nothing was done
+    5         an entry of the key has another type than this script writes: nothing was counted
   where <w> is a number whose bit i is set when the i-th window had no room, bit 16 + i when it is the shared one of all customers
   beyond the bound, and then for each window: units counted in it, and its end, -1 when it is not open
 ]]
@@ -42,7 +43,7 @@ local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- Creates the function that makes any decision. Each call of a script creates its functions again, and these cost more than the
 -- decisions of most calls: they are created only when a decision needs them.
 local function makeDecide()
-  local STALE, ALLOWED, LIMITED, UNLIMITED, TOO_LATE = '0', '1', '2', '3', '4'
+  local STALE, ALLOWED, LIMITED, UNLIMITED, TOO_LATE, UNREADABLE = '0', '1', '2', '3', '4', '5'
   local MAX_CUSTOMER_WINDOWS = 10000
   local DAY_MS = 86400000
   -- The longest period of limiter/period.ts.
@@ -175,10 +176,13 @@ local function makeDecide()
   -- Decides under any limits. Its functions are created only when needed, as above.
   local decideWindows
   local function makeDecideWindows()
-    -- Whether a customer without an open window is counted in the window that all customers beyond the bound share.
+    -- Whether a customer without an open window is counted in the window that all customers beyond the bound share; nil if the index has
+    -- another type. That must not be an error: earlier decisions of the call may have been counted.
     local function isBeyondBound(indexKey, opening)
-      if opening == 0 then call('ZREMRANGEBYSCORE', indexKey, '-inf', decimal(nowMs)) end
-      return call('ZCARD', indexKey) + opening >= MAX_CUSTOMER_WINDOWS
+      if opening == 0 then pcall('ZREMRANGEBYSCORE', indexKey, '-inf', decimal(nowMs)) end
+      local open = pcall('ZCARD', indexKey)
+      if type(open) ~= 'number' then return nil end
+      return open + opening >= MAX_CUSTOMER_WINDOWS
     end
 
     local function openWindow(windowKey, token, cost, indexKey)
@@ -218,6 +222,7 @@ local function makeDecide()
           local isOther = windowKey == KEYS[at]
           if not count and not isOther then
             isOther = isBeyondBound(indexKey, opening)
+            if isOther == nil then return UNREADABLE, nextKey end
             opening = opening + 1
           end
           if isOther then
@@ -279,7 +284,9 @@ local function makeDecide()
     end
     if limitWord == '-' then
       if isLate then return TOO_LATE, k + 1 end
-      if not isCurrent(versionKey, call('GET', versionKey), version, isFresh, keptMs) then return STALE, k + 1 end
+      -- Unlike GET, it takes an entry of another type for none, as for the other decisions.
+      local shared = call('MGET', versionKey)[1]
+      if not isCurrent(versionKey, shared, version, isFresh, keptMs) then return STALE, k + 1 end
       return UNLIMITED, k + 1
     end
 

@@ -1,4 +1,4 @@
-import { NotCounted, UnreadableCounts } from '../../../limiter/not-counted.ts';
+import { NotCounted } from '../../../limiter/not-counted.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { DeadlineQueue, type Due, PauseDetector } from '../../../platform/deadline-queue.ts';
 import type { LuaScript } from '../lua-script.ts';
@@ -215,13 +215,10 @@ export class DecisionCalls {
 
 /** How long to wait for servers to agree. Milliseconds. */
 const DISAGREEMENT_MS = 20;
-/** An entry of the key has another type than what the script writes. Out of memory, read-only and the like concern all keys of a server. */
-const UNREADABLE = /^WRONGTYPE /;
 
 /** `NotCounted` if the server rejected the call before it counted anything, or the client found no server for it. */
 function causeOf(error: Error): Error {
-  if (error.name !== 'ReplyError' && !isSentAround(error)) return error;
-  return UNREADABLE.test(error.message) ? new UnreadableCounts(error.message) : new NotCounted(error.message);
+  return error.name === 'ReplyError' || isSentAround(error) ? new NotCounted(error.message) : error;
 }
 
 /** Whether the client gave up because each server redirected it to another one. */

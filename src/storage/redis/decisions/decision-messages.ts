@@ -86,6 +86,7 @@ export const ALLOWED = 1;
 export const LIMITED = 2;
 export const UNLIMITED = 3;
 export const TOO_LATE = 4;
+export const UNREADABLE = 5;
 
 /** The server's time in milliseconds since 1970. */
 export function serverTimeOf({ numbers }: DecisionReply): number {

@@ -1,3 +1,4 @@
+import { UnreadableCounts } from '../../../limiter/not-counted.ts';
 import { windowEndMs } from '../../../limiter/period.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../../../limiter/rate-limiter.ts';
 import { VERSION_KEPT_MS } from '../../../limiter/record-versions.ts';
@@ -16,6 +17,7 @@ import {
   STALE,
   serverTimeOf,
   UNLIMITED,
+  UNREADABLE,
 } from './decision-messages.ts';
 import { type DecisionRoutes, decisionRoutes } from './server-routing.ts';
 
@@ -82,6 +84,8 @@ function readDecision(reply: DecisionReply, subject: LimitSubject): Decision {
       };
     case UNLIMITED:
       return { kind: 'unlimited', degraded: false };
+    case UNREADABLE:
+      return { kind: 'unavailable', cause: new UnreadableCounts('an entry of the key has another type') };
   }
   return { kind: 'unavailable', cause: unexpectedReply() };
 }

@@ -139,12 +139,26 @@ describe('the rate limiter in Redis', () => {
     await decide(replica.limiter, asked);
     await direct.del(customersKeyName(asked.keyId));
     await direct.set(customersKeyName(asked.keyId), 'no sorted set');
-    const [unreadable, other] = await Promise.all([
+    const another = () => decide(replica.limiter, subject(newKeyId(), { quota: quota(5, 'hour') }));
+    // All of them are one call.
+    const [before, unreadable, after] = await Promise.all([
+      another(),
       decide(replica.limiter, { ...asked, customerId: 'two' }),
-      decide(replica.limiter, subject(newKeyId(), { quota: quota(5, 'hour') })),
+      another(),
     ]);
     expect(unreadable).toEqual({ kind: 'unavailable', cause: expect.any(UnreadableCounts) });
-    expect(other).toMatchObject({ kind: 'allowed', remaining: 4 });
+    for (const other of [before, after]) expect(other).toMatchObject({ kind: 'allowed', remaining: 4 });
+  });
+
+  it.each([
+    ['a limit', quota(5, 'hour')],
+    ['no limit', null],
+  ])('has a key with %s read again whose version is no text', async (_what, limit) => {
+    const asked = subject(newKeyId(), { quota: limit });
+    await direct.rpush(versionKeyName(asked.keyId), 'a list');
+    expect(await decide(replica.limiter, { ...asked, fresh: false })).toEqual({ kind: 'stale' });
+    expect(await decide(replica.limiter, asked)).not.toMatchObject({ kind: 'unavailable' });
+    expect(await direct.get(versionKeyName(asked.keyId))).toBe('1.0');
   });
 
   it('decides exactly when the server forgot its scripts in the middle of a pipeline', async () => {
