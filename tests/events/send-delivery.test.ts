@@ -159,6 +159,21 @@ describe('a request to a webhook', () => {
     },
   );
 
+  it.each([
+    ['ends lines without CR', 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok'],
+    [
+      'has a length although it is chunked',
+      'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+    ],
+    ['goes on with a header in the next line', 'HTTP/1.1 200 OK\r\nX-A: b\r\n c\r\n\r\n'],
+    ['has a control character in a header', 'HTTP/1.1 200 OK\r\nX-A: \u0001\r\n\r\n'],
+  ])('has the status of a response that %s', async (_what, response) => {
+    const server = createTcpServer((socket: Socket) => void socket.on('error', () => {}).end(response));
+    closings.push(() => server.close());
+    const outcome = await sender().send(outgoing(await listenOnLoopback(server)), NEVER);
+    expect(outcome).toMatchObject({ responseStatus: 200, fault: null });
+  });
+
   it('sends the rest of its body to no endpoint that has responded before', async () => {
     const body = 'x'.repeat(32 * 1024 * 1024);
     const outcome = Promise.withResolvers<unknown>();

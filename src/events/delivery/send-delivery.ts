@@ -72,6 +72,8 @@ export class DeliverySender {
       agent: false,
       lookup: lookupOf(addresses),
       maxHeaderSize: RESPONSE_HEAD_BYTES,
+      // Takes what most clients take, such as lines without CR. It does no harm: nothing else follows on the connection.
+      insecureHTTPParser: true,
     });
     try {
       request.end(body);
