@@ -2,8 +2,9 @@ import { Kysely, type PGlite, PGliteDialect, type PGliteTransaction } from 'kyse
 import { makePrivateDirectory } from '../../platform/process/private-directory.ts';
 import { StartFault } from '../../platform/process/start-fault.ts';
 import { type Records, type RecordsOptions, recordsIn } from '../postgres/open-records.ts';
-import { type RecordsTables, TYPE_PARSERS } from '../postgres/records-database.ts';
+import { type RecordsDatabase, type RecordsTables, TYPE_PARSERS } from '../postgres/records-database.ts';
 import { applyMigrations } from '../postgres/sql-migrations.ts';
+import { TableNames } from '../postgres/table-names.ts';
 import { storeFailure } from '../postgres/unavailability.ts';
 import { lockDirectory } from './directory-lock.ts';
 
@@ -29,7 +30,7 @@ export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOpti
   try {
     const pglite = await PGlite.create(options.directory, { parsers: TYPE_PARSERS });
     const db = new Kysely<RecordsTables>({
-      dialect: new PGliteDialect({ pglite: withUnavailability(pglite) }),
+      dialect: new EmbeddedDialect({ pglite: withUnavailability(pglite) }),
     });
     const close = async () => {
       await db.destroy();
@@ -43,6 +44,12 @@ export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOpti
   } catch (error) {
     unlock();
     throw error;
+  }
+}
+
+class EmbeddedDialect extends PGliteDialect {
+  override createIntrospector(db: RecordsDatabase): TableNames {
+    return new TableNames(db);
   }
 }
 

@@ -11,6 +11,7 @@ import {
 import { type ClientConfig, Pool, types } from 'pg';
 import { parse } from 'pg-connection-string';
 import { type RecordsDatabase, type RecordsTables, TYPE_PARSERS } from './records-database.ts';
+import { TableNames } from './table-names.ts';
 import { withUnavailability } from './unavailability.ts';
 
 /** Connections of a gateway process: key queries, management, the usage flusher. */
@@ -106,6 +107,10 @@ class RecordsDialect extends PostgresDialect {
 
   override createAdapter(): PostgresAdapter {
     return new UnlockedAdapter();
+  }
+
+  override createIntrospector(db: RecordsDatabase): TableNames {
+    return new TableNames(db);
   }
 }
 
