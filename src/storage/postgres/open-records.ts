@@ -100,12 +100,15 @@ type OpenRecordsOptions = RecordsOptions & Omit<PostgresOptions, 'server'> & { r
  */
 export function openRecords({ url, ...options }: OpenRecordsOptions): Records {
   const postgres = { ...options, server: serverOf(url) };
-  return recordsIn(connectPostgres(postgres), options, async () => {
-    const db = connectPostgresForMigration(postgres);
+  const db = connectPostgres(postgres);
+  return recordsIn(db, options, async () => {
+    // At most starts there are none, and no further connection is made.
+    if ((await pendingMigrations(db, options.migrationsDirectory)).length === 0) return [];
+    const migrating = connectPostgresForMigration(postgres);
     try {
-      return await applyMigrations(db, options);
+      return await applyMigrations(migrating, options);
     } finally {
-      await db.destroy();
+      await migrating.destroy();
     }
   });
 }
