@@ -110,18 +110,17 @@ class SqlMigrations implements MigrationProvider {
     const migrations: Record<string, Migration> = {};
     for (const file of (await readdir(this.#directory)).toSorted()) {
       const name = FILE_NAME.exec(file)?.[1];
-      if (name !== undefined) {
-        migrations[name] = sqlMigration(await readFile(join(this.#directory, file), 'utf8'));
-      }
+      if (name !== undefined) migrations[name] = sqlMigration(join(this.#directory, file));
     }
     return migrations;
   }
 }
 
-function sqlMigration(text: string): Migration {
+/** The file is read only to be applied: each start of a gateway looks for the names of all. */
+function sqlMigration(path: string): Migration {
   return {
     up: async (db) => {
-      for (const statement of statementsOf(text)) {
+      for (const statement of statementsOf(await readFile(path, 'utf8'))) {
         await db.executeQuery(CompiledQuery.raw(statement));
       }
     },
