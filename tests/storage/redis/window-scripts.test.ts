@@ -252,6 +252,15 @@ describe('a cost that is known after the response', () => {
     expect(await redis.exists(names.granted)).toBe(0);
   });
 
+  it('is settled once beside entries that are no counts', async () => {
+    await redis.set(names.window, 5, 'PXAT', SOON);
+    await redis.set(names.shared, '1.5', 'PXAT', SOON);
+    await redis.rpush(names.granted, 'a list');
+    await redis.pexpireat(names.granted, SOON);
+    const keys = [names.version, names.closed, names.window, names.shared, names.granted];
+    expect(await settleCost(NOW_MS, keys, [2, DECIDED, SOON, SOON, SOON])).toEqual([NOW_MS, 7, null, null]);
+  });
+
   it.each([
     ['is settled in a window that another server of a cluster ends a little later', { laterMs: 999 }, '7'],
     ['is settled in it after an earlier reset', { laterMs: 999, closed: DECIDED - 1 }, '7'],

@@ -17,12 +17,17 @@ local time = call('TIME')
 local reply = { tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) }
 local isDeleted = string.match(call('GET', KEYS[1]) or '', '^%S*') == '-'
 
+-- Read before anything is written: INCRBY fails on an entry that is no count, and the call would be made again, with the other windows.
+local values = call('MGET', unpack(KEYS, 3))
+local function isCount(value) return value == '0' or string.match(value or '', '^%-?[1-9]%d*$') ~= nil end
+
 -- A slot that moves to another server of a cluster takes milliseconds, and its windows end that much later. The next window under the same
 -- name ends a second later at least. Only after a reset it may end sooner: then the same window is the one with the same end.
 local wasReset = tonumber(call('GET', KEYS[2]) or '0') >= tonumber(ARGV[2])
 local otherFromMs = wasReset and 1 or 1000
 for i = 3, #KEYS do
-  local isOpen = not isDeleted and math.abs(call('PEXPIRETIME', KEYS[i]) - tonumber(ARGV[i])) < otherFromMs
+  local isOpen = not isDeleted and isCount(values[i - 2])
+    and math.abs(call('PEXPIRETIME', KEYS[i]) - tonumber(ARGV[i])) < otherFromMs
   reply[i - 1] = isOpen and call('INCRBY', KEYS[i], ARGV[1])
 end
 return reply
