@@ -117,6 +117,24 @@ describe('units that are added to a window', () => {
     expect(await redis.get(names.window)).toBe('9');
   });
 
+  it('open it in place of entries of another type', async () => {
+    await redis.rpush(names.window, 'a list');
+    await redis.rpush(names.granted, 'a list');
+    await add({ units: -3, granted: 3, rememberedMs: 1000 });
+    expect([await held(names.window), await held(names.granted)]).toEqual([
+      ['-3', LATER],
+      ['3', LATER],
+    ]);
+  });
+
+  it('are not remembered where they could not be added', async () => {
+    await redis.set(names.index, 'no sorted set');
+    await expect(add({ rememberedMs: 1000 }, true)).rejects.toThrow('WRONGTYPE');
+    await redis.del(names.index);
+    await add({ rememberedMs: 1000 }, true);
+    expect(await redis.get(names.window)).toBe('3');
+  });
+
   it('are noted as granted, if they are, up to what a window can hold', async () => {
     await add({ units: -3, granted: 3 });
     await add({ units: -4, granted: 4 });

@@ -23,9 +23,13 @@
 local MAX_CUSTOMER_WINDOWS, MOST = 10000, 999999999999999
 local call = redis.call
 local function decimal(number) return string.format('%.0f', number) end
+-- Unlike GET, it takes an entry of another type for none, as for a decision.
+local function countIn(key) return tonumber(call('MGET', key)[1] or '') end
 
 local shared = call('GET', KEYS[1]) or ''
 if string.match(shared, '^%S*') == '-' then return 0 end
+-- An index of another type is an error, which must come before the operation is remembered.
+if KEYS[4] ~= KEYS[2] then call('ZCARD', KEYS[6]) end
 if ARGV[6] ~= '0' then
   if call('SADD', KEYS[7], KEYS[2]) == 0 then return 0 end
   call('PEXPIRE', KEYS[7], ARGV[6])
@@ -34,13 +38,13 @@ local time = call('TIME')
 local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 local windowKey, grantedKey = KEYS[2], KEYS[3]
-local count, isNewCustomer = tonumber(call('GET', windowKey) or ''), false
+local count, isNewCustomer = countIn(windowKey), false
 if not count and KEYS[4] ~= KEYS[2] then
   call('ZREMRANGEBYSCORE', KEYS[6], '-inf', nowMs)
   isNewCustomer = call('ZCARD', KEYS[6]) < MAX_CUSTOMER_WINDOWS
   if not isNewCustomer then
     windowKey, grantedKey = KEYS[4], KEYS[5]
-    count = tonumber(call('GET', windowKey) or '')
+    count = countIn(windowKey)
   end
 end
 
@@ -53,7 +57,7 @@ if isNewCustomer then
   if call('PEXPIRETIME', KEYS[6]) < endsAtMs then call('PEXPIREAT', KEYS[6], decimal(endsAtMs)) end
 end
 if ARGV[2] ~= '0' then
-  local granted = math.min((tonumber(call('GET', grantedKey) or '') or 0) + tonumber(ARGV[2]), MOST)
+  local granted = math.min((countIn(grantedKey) or 0) + tonumber(ARGV[2]), MOST)
   call('SET', grantedKey, decimal(granted), 'PXAT', decimal(endsAtMs))
 end
 if ARGV[4] ~= '' then call('PUBLISH', ARGV[4], ARGV[5]) end
