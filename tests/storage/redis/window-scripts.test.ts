@@ -135,6 +135,12 @@ describe('units that are added to a window', () => {
     expect(await redis.get(names.window)).toBe('3');
   });
 
+  it('need no index for a limit of the key', async () => {
+    await redis.set(names.index, 'no sorted set');
+    await add({});
+    expect(await redis.get(names.window)).toBe('3');
+  });
+
   it('are noted as granted, if they are, up to what a window can hold', async () => {
     await add({ units: -3, granted: 3 });
     await add({ units: -4, granted: 4 });
