@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { onRedis } from '../support/on-redis.ts';
 import { startWatchedRedis, type WatchedRedis } from '../support/redis-sentinel.ts';
 import { until } from '../support/until.ts';
-import { ask, type RedisFleet, startInProcessRedisFleet } from './support/redis-fleet.ts';
+import { ask, type RedisFleet, startRedisFleet } from './support/redis-fleet.ts';
 import { startLoad } from './support/steady-load.ts';
 
 const LIMIT = 1_000_000;
-/** By default a sentinel looks every ten seconds and tells the others every two, and waits four times as long as the latter before it demotes a server. */
-const PERIODS = ['info-period', '1000', 'publish-period', '500'];
 
 let redis: WatchedRedis;
 /** Connections to the two servers themselves; they keep these names whatever becomes of the servers. */
@@ -19,13 +16,10 @@ let key: { readonly id: string; readonly secret: string };
 
 beforeAll(async () => {
   redis = await startWatchedRedis('mymaster');
-  for (const { port } of redis.sentinels)
-    await onRedis(`redis://127.0.0.1:${port}`, (sentinel) => sentinel.call('SENTINEL', 'DEBUG', ...PERIODS));
   oldMaster = new Redis(redis.master.url);
   newMaster = new Redis(redis.standby.url);
-  // A connection on which nothing arrives is given up after 20 times as long.
-  const settings = { REDIS_URL: redis.url, REDIS_MODE: 'sentinel', REDIS_TIMEOUT_MS: '500' };
-  fleet = await startInProcessRedisFleet([settings, settings]);
+  const settings = { REDIS_URL: redis.url, REDIS_MODE: 'sentinel', REDIS_TIMEOUT_MS: '2000' };
+  fleet = await startRedisFleet([settings, settings]);
   await fleet.admin.makePlan('large', LIMIT, 'day');
   key = await fleet.admin.makeKey('large', 'large');
 });
