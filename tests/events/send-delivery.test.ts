@@ -174,6 +174,20 @@ describe('a request to a webhook', () => {
     expect(outcome).toMatchObject({ responseStatus: 200, fault: null });
   });
 
+  it('is given up at an endpoint that sends one interim response after the other', async () => {
+    const server = createTcpServer((socket: Socket) => {
+      const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(20);
+      const more = (error?: Error | null): void => {
+        if (error == null) socket.write(interim, more);
+      };
+      socket.on('error', () => {});
+      more();
+    });
+    closings.push(() => server.close());
+    const outcome = await sender(600_000).send(outgoing(await listenOnLoopback(server)), NEVER);
+    expect(outcome).toMatchObject({ responseStatus: null, fault: 'connection_failed' });
+  });
+
   it('sends the rest of its body to no endpoint that has responded before', async () => {
     const body = 'x'.repeat(32 * 1024 * 1024);
     const outcome = Promise.withResolvers<unknown>();

@@ -133,12 +133,12 @@ function useSeries(view: UsageView) {
   const isLong = view.interval === 'hour' && view.range !== '24h';
   const options = { scope: 'usage:read', ...(isLong && { pollMs: SLOW_POLL_MS }) } as const;
   const series = useLive(
-    ['usage', rest],
+    ['usage', rest, localTimeZone()],
     (client, signal) => readUsageSeries(client, queryOf(view, spanOf(view, now()), localTimeZone()), signal),
     options,
   );
   const before = useLive(
-    ['usage', 'before', rest],
+    ['usage', 'before', rest, localTimeZone()],
     (client, signal) =>
       readUsageSeries(client, queryOf(view, spanBefore(view, spanOf(view, now())), localTimeZone()), signal),
     { ...options, pollMs: SLOW_POLL_MS, enabled: isCompared },

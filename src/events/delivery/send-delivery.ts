@@ -28,6 +28,8 @@ const DELIVERY_TIMEOUT_MS = 15_000;
 /** The most of a response's body that is read. */
 const RESPONSE_BYTES = 4096;
 const RESPONSE_HEAD_BYTES = 16_384;
+/** An endpoint that sends more of them before its response only keeps the gateway busy. */
+const MOST_INTERIM_RESPONSES = 32;
 /** Longest time for the body of a response, which no outcome depends on. Milliseconds. */
 const RESPONSE_BODY_MS = 2000;
 
@@ -72,7 +74,8 @@ export class DeliverySender {
       agent: false,
       lookup: lookupOf(addresses),
       maxHeaderSize: RESPONSE_HEAD_BYTES,
-      // Takes what most clients take, such as lines without CR. It does no harm: nothing else follows on the connection.
+      // Takes what most clients take, such as lines without CR: nothing else follows on the connection. What is sent has been checked by then: this
+      // checks less of it as well.
       insecureHTTPParser: true,
     });
     try {
@@ -91,6 +94,11 @@ export class DeliverySender {
 function responseTo(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on('error', reject).once('response', resolve);
+    let interim = 0;
+    request.on('information', () => {
+      interim += 1;
+      if (interim > MOST_INTERIM_RESPONSES) request.destroy();
+    });
     // Without an error where the endpoint changes the protocol, which no request here wants.
     request.once('close', () => reject(new Error('The connection closed before a response.')));
   });
@@ -136,7 +144,7 @@ function faultOf(error: unknown, deadline: AbortSignal): DeliveryFault {
   if (deadline.aborted) return 'timeout';
   const code = codeOf(error);
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'name_not_found';
-  if (code === 'ERR_INVALID_CHAR') return 'invalid_request';
+  if (code === 'ERR_INVALID_CHAR' || code === 'ERR_INVALID_HTTP_TOKEN') return 'invalid_request';
   return code === 'ETIMEOUT' ? 'timeout' : 'connection_failed';
 }
 

@@ -79,7 +79,7 @@ export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPage
         <p>{planText(key)}</p>
         <p class="soft">{expiryText(key.expiresAt, at)}</p>
         <p class="row soft">
-          {/* Each minute it would disturb. */}
+          {/* Not read out at each automatic refresh. */}
           <span aria-live={isAsked ? 'polite' : 'off'}>{words.asOf(new Date(at).toLocaleTimeString())}</span>
           <button type="button" onClick={refreshNow}>
             {words.refresh}

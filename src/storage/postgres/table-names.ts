@@ -1,24 +1,20 @@
-import { type DatabaseIntrospector, type SchemaMetadata, sql, type TableMetadata } from 'kysely';
+import { PostgresIntrospector, sql, type TableMetadata } from 'kysely';
 import type { RecordsDatabase } from './records-database.ts';
 
 /**
- * Which tables there are, for Kysely's migrator: it looks for its own ones at each start of a gateway, and twice before each migration.
+ * Which tables there are, for Kysely's migrator: it looks for its own ones at each start of a gateway, and three times for each migration.
  * Kysely's introspector describes every column of every table for that, of which the partitions of usage have thousands.
  */
-export class TableNames implements DatabaseIntrospector {
+export class TableNames extends PostgresIntrospector {
   readonly #db: RecordsDatabase;
 
   constructor(db: RecordsDatabase) {
+    super(db);
     this.#db = db;
   }
 
-  async getSchemas(): Promise<SchemaMetadata[]> {
-    return (await sql<SchemaMetadata>`SELECT nspname AS name FROM pg_catalog.pg_namespace`.execute(this.#db))
-      .rows;
-  }
-
   /** Without the columns. */
-  async getTables(): Promise<TableMetadata[]> {
+  override async getTables(): Promise<TableMetadata[]> {
     const { rows } = await sql<Pick<TableMetadata, 'name' | 'schema' | 'isView' | 'isForeign'>>`
       SELECT c.relname AS name, ns.nspname AS schema, c.relkind = 'v' AS "isView", c.relkind = 'f' AS "isForeign"
       FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS ns ON ns.oid = c.relnamespace

@@ -142,8 +142,8 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
 }
 
 /**
- * Returns a function for the button that loads more rows: the first of these gets the focus. The button goes with the last page, and would take
- * the focus with it.
+ * Returns a function for the button that loads more rows, which follow the others: the first of these gets the focus. The button goes with the
+ * last page, and would take the focus with it.
  */
 function useFocusOnLoaded(body: RefObject<HTMLElement | null>): (button: HTMLElement) => void {
   const pressed = useRef<{ readonly button: HTMLElement; readonly lastRow: Element | undefined }>(undefined);

@@ -32,7 +32,7 @@ interface GroupTableProps {
 /** The requests of a span by key, plan, endpoint or customer: the groups with the most requests, and the sum of the others. */
 export function GroupTable({ view, groupBy, onChange }: GroupTableProps) {
   const live = useLive(
-    ['usage', 'groups', view],
+    ['usage', 'groups', view, localTimeZone()],
     (client, signal) => {
       const query = queryOf(view, spanOf(view, now()), isByUtcDay(groupBy) ? 'UTC' : localTimeZone());
       const zone = isByUtcDay(groupBy) ? { timeZone: 'UTC' } : {};

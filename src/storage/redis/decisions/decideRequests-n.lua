@@ -31,7 +31,7 @@
     2 <w>     limited: an enforced window had no room; nothing was counted
     3         no limit applies
     4         too late: nothing was done
-    5         an entry of the key has another type than this script writes: nothing was counted
+    5         the index of the customers' windows has another type: nothing was counted
   where <w> is a number whose bit i is set when the i-th window had no room, bit 16 + i when it is the shared one of all customers
   beyond the bound, and then for each window: units counted in it, and its end, -1 when it is not open
 ]]

@@ -85,7 +85,10 @@ function readDecision(reply: DecisionReply, subject: LimitSubject): Decision {
     case UNLIMITED:
       return { kind: 'unlimited', degraded: false };
     case UNREADABLE:
-      return { kind: 'unavailable', cause: new UnreadableCounts('an entry of the key has another type') };
+      return {
+        kind: 'unavailable',
+        cause: new UnreadableCounts('the index of its customers has another type'),
+      };
   }
   return { kind: 'unavailable', cause: unexpectedReply() };
 }

@@ -42,7 +42,7 @@ export function KeyUsagePanel({ keyId, isUnused = false }: KeyUsagePanelProps) {
   const [params, change] = useAddress();
   const range = RANGES.find(({ value }) => value === params.get('range')) ?? RANGES[0];
   const live = useLive(
-    ['key-usage', keyId, range.value],
+    ['key-usage', keyId, range.value, localTimeZone()],
     (client, signal) => readUsage(client, { keyId, range, signal }),
     { scope: 'usage:read' },
   );
