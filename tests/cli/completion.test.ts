@@ -4,6 +4,7 @@ import { symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { runTollgate } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate();
@@ -16,11 +17,13 @@ beforeAll(async () => {
 /** The lines that a shell's script reads: the library writes them to the console. */
 async function linesOf(words: readonly string[], environment = {}): Promise<readonly string[]> {
   const log = jest.spyOn(console, 'log').mockImplementation(() => {});
-  const ended = await stage.tollgate.run(['complete', '--', ...words], { environment });
-  const lines = log.mock.calls.map(([line]) => String(line));
-  log.mockRestore();
-  expect(ended).toEqual({ code: 0, stdout: '', stderr: '' });
-  return lines;
+  try {
+    const ended = await stage.tollgate.run(['complete', '--', ...words], { environment });
+    expect(ended).toEqual({ code: 0, stdout: '', stderr: '' });
+    return log.mock.calls.map(([line]) => String(line));
+  } finally {
+    log.mockRestore();
+  }
 }
 
 /** What the last of the words may become. */
@@ -83,7 +86,10 @@ describe('completion', () => {
   });
 
   it('offers nothing, and says nothing, where the gateway can not be asked', async () => {
-    expect(await completions(['keys', 'show', ''], { TOLLGATE_URL: 'http://127.0.0.1:1' })).toEqual([]);
+    const environment = { ...stage.tollgate.environment, TOLLGATE_URL: 'http://127.0.0.1:1' };
+    // A process, because it may say something without `console.log`.
+    const ended = await runTollgate(['complete', '--', 'keys', 'show', ''], { environment });
+    expect(ended).toEqual({ code: 0, stdout: ':4\n', stderr: '' });
     expect(await completions(['keys', 'show', ''], { TOLLGATE_TOKEN: '' })).toEqual([]);
   });
 

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
 import {
   chmod,
   mkdir,
@@ -98,11 +99,14 @@ describe('tollgate login', () => {
     const other = createServer((_req, res) => res.writeHead(status, headers).end(body)).listen(0);
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-    const { code, stderr } = await tollgate(['login', `http://localhost:${port}`], ROOT_TOKEN);
-    other.close();
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^The (response|address) .* management interface.*\.\n$/);
-    await expect(stat(file)).rejects.toThrow('ENOENT');
+    try {
+      const { code, stderr } = await tollgate(['login', `http://localhost:${port}`], ROOT_TOKEN);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^The (response|address) .* management interface.*\.\n$/);
+      await expect(stat(file)).rejects.toThrow('ENOENT');
+    } finally {
+      other.close();
+    }
   });
 
   it.each([
@@ -243,13 +247,14 @@ describe('contexts', () => {
   it('of two commands at the same time are both kept', async () => {
     const { contexts } = JSON.parse(await readFile(file, 'utf8'));
     await writeFile(`${file}.lock`, '');
+    // It finds the lock before it returns, and tries again in a later turn of the event loop, when the other command is done.
     const changed = changeContexts(file, (kept) => ({
       ...kept,
       contexts: { ...kept.contexts, four: { url, token: 'four' } },
     }));
     const others = { ...contexts, three: { url, token: 'three' } };
-    await writeFile(file, JSON.stringify({ contexts: others }));
-    await rm(`${file}.lock`);
+    writeFileSync(file, JSON.stringify({ contexts: others }));
+    rmSync(`${file}.lock`);
     await changed;
     expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({
       contexts: { ...others, four: { url, token: 'four' } },
@@ -264,6 +269,8 @@ describe('contexts', () => {
       1,
       `Another command is changing the contexts. If none is, remove ${file}.lock.\n`,
     ]);
+    expect(await readdir(join(directory, 'config'))).toEqual(['contexts.json', 'contexts.json.lock']);
+    expect(JSON.parse(await readFile(file, 'utf8')).current).toBe('two');
     expect((await tollgate(['whoami'])).code).toBe(0);
   });
 

@@ -10,6 +10,7 @@ import { endChild } from '../support/end-child.ts';
 import { freePort } from '../support/free-port.ts';
 import { until } from '../support/until.ts';
 import { runInProcess } from './support/run-in-process.ts';
+import { runTollgate } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate();
@@ -109,7 +110,9 @@ describe('tollgate events --follow', () => {
         res.setHeader('content-type', 'text/event-stream');
         responses[connections.push(req.headers['last-event-id'] as string | undefined) - 1]?.(res);
       },
-      (url) => follow({ TOLLGATE_URL: url, TOLLGATE_TOKEN: 't' }),
+      // A process: what it writes just before it fails must not be lost with its end.
+      (url) =>
+        runTollgate(['events', '--follow'], { environment: { TOLLGATE_URL: url, TOLLGATE_TOKEN: 't' } }),
     );
     expect(connections).toEqual([undefined, '7', '7', '8', '12']);
     expect(stdout).toBe('{"n":8}\n{"n":9}\n');

@@ -99,13 +99,16 @@ describe('the exit code of tollgate', () => {
       await once(server.listen(0, '127.0.0.1'), 'listening');
       const { port } = server.address() as AddressInfo;
       const words = ['keys', 'list', '--url', `http://127.0.0.1:${port}`];
-      const { code, stdout, stderr } = await runInProcess(words, { TOLLGATE_TOKEN: 'any' });
-      server.close();
-      expect([code, stdout, stderr]).toEqual([
-        1,
-        '',
-        'The body of the response is not JSON, or only a part of it. If the command makes a change, it may have been made.\n',
-      ]);
+      try {
+        const { code, stdout, stderr } = await runInProcess(words, { TOLLGATE_TOKEN: 'any' });
+        expect([code, stdout, stderr]).toEqual([
+          1,
+          '',
+          'The body of the response is not JSON, or only a part of it. If the command makes a change, it may have been made.\n',
+        ]);
+      } finally {
+        server.close();
+      }
     },
   );
 
