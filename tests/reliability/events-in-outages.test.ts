@@ -83,12 +83,22 @@ describe('with real replicas and stores', () => {
     await use(watched.secret, 20);
     redis = await startRedisServer(['--port', String(redis.port)]);
     await untilDegraded(replicas, secret, false);
-    await until(async () => (await newEvents()).length >= 4);
-    const bySubject = [...Map.groupBy(await newEvents(), ({ subject }) => subject).values()];
-    const types = bySubject.map((events) => events.map(({ type }) => type).toSorted());
+    // On a machine that stands still a replica may lose Redis once more: that is an outage with two events as well.
+    const outages = async () => [
+      ...Map.groupBy(await newEvents(), ({ subject, data }) => `${subject} ${data.since}`).values(),
+    ];
+    let found = await outages();
+    const subjects = () => new Set(found.map(([event]) => event?.subject)).size;
+    await until(async () => {
+      found = await outages();
+      return subjects() >= 2 && found.every((events) => events.length >= 2);
+    });
+    expect(subjects()).toBe(2);
     const both = ['tollgate.gateway.degraded', 'tollgate.gateway.recovered'];
-    expect(types).toEqual([both, both]);
-    for (const [first, second] of bySubject) expect(first?.data).toEqual(second?.data);
+    for (const events of found) {
+      expect(events.map(({ type }) => type).toSorted()).toEqual(both);
+      expect(events[0]?.data).toEqual(events[1]?.data);
+    }
     const { body } = await fleet.admin.call('GET', `/consumer-api-key/${watched.id}/limits`);
     expect(body.limits[0].used).toBeGreaterThanOrEqual(32);
     expect(await thresholds()).toEqual([]);

@@ -132,6 +132,8 @@ describe('an address that tries credentials', () => {
     };
     try {
       const attacks = Promise.all(Array.from({ length: ATTACKERS }, attack));
+      // Where the test fails before it awaits them, their own failures must not hide why.
+      attacks.catch(() => {});
       await until(() => guesses > ATTACKERS);
       // On a machine that stands still for seconds a look-up may end with 503: the client tries again, and is served during the attack.
       const statusOf = async (client: Pool, secret: string): Promise<number> => {

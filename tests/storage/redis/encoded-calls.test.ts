@@ -282,7 +282,7 @@ describe('a script call that is encoded at once', () => {
         socket.write('-NOSCRIPT No matching script.\r\n', () => socket.destroy());
     };
     expect(await outcomeOf(encoded(redis, ['a'], []))).toEqual({ error: expect.any(String) });
-    await until(() => redis.status === 'ready' && server.connections === 2);
+    await until(() => redis.status === 'ready' && server.connections >= 2);
     expect(server.calls.length).toBeLessThanOrEqual(2);
   });
 
