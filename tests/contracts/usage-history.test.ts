@@ -489,9 +489,15 @@ describe.each(RECORD_STORES)('the usage history in %s', (_name, create) => {
     await sql`CREATE TRIGGER fail_twice AFTER INSERT ON usage_total_hours
       FOR EACH STATEMENT EXECUTE FUNCTION fail_twice()`.execute(db);
     const keyId = await newKey();
-    expect(await history.apply(batchOf(sliceOf(keyId, { times: 3 })))).toEqual(APPLIED);
-    expect((await history.read(keyId)).totals.requests).toBe(3);
-    await sql`DROP TRIGGER fail_twice ON usage_total_hours`.execute(db);
+    try {
+      expect(await history.apply(batchOf(sliceOf(keyId, { times: 3 })))).toEqual(APPLIED);
+      const { rows } = await sql`SELECT last_value > 2 AS "hasFailedTwice" FROM attempts`.execute(db);
+      expect(rows).toEqual([{ hasFailedTwice: true }]);
+      expect((await history.read(keyId)).totals.requests).toBe(3);
+    } finally {
+      await sql`DROP FUNCTION fail_twice CASCADE`.execute(db);
+      await sql`DROP SEQUENCE attempts`.execute(db);
+    }
   });
 
   it('takes the same batches from many at once, and counts them once', async () => {

@@ -22,8 +22,8 @@ async function receiver(respond: RequestListener): Promise<number> {
   return listenOnLoopback(server);
 }
 
-/** A sender that may reach this machine by any name. */
-function sender(timeoutMs?: number): DeliverySender {
+/** A sender that may reach this machine by any name. Its timeout is longer than a test may take, where none is given. */
+function sender(timeoutMs = 600_000): DeliverySender {
   const allowedNetworks = new BlockList();
   allowedNetworks.addSubnet('127.0.0.0', 8, 'ipv4');
   const policy = new AddressPolicy({ allowHttp: true, allowedNetworks }, async () => [
@@ -168,7 +168,13 @@ describe('a request to a webhook', () => {
     ['goes on with a header in the next line', 'HTTP/1.1 200 OK\r\nX-A: b\r\n c\r\n\r\n'],
     ['has a control character in a header', 'HTTP/1.1 200 OK\r\nX-A: \u0001\r\n\r\n'],
   ])('has the status of a response that %s', async (_what, response) => {
-    const server = createTcpServer((socket: Socket) => void socket.on('error', () => {}).end(response));
+    const server = createTcpServer((socket: Socket) => {
+      socket
+        .on('error', () => {})
+        .resume()
+        .end(response);
+      closings.push(() => socket.destroy());
+    });
     closings.push(() => server.close());
     const outcome = await sender().send(outgoing(await listenOnLoopback(server)), NEVER);
     expect(outcome).toMatchObject({ responseStatus: 200, fault: null });
@@ -201,6 +207,7 @@ describe('a request to a webhook', () => {
       socket.pause();
       socket.write('HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n');
       void outcome.promise.then(() => socket.resume());
+      closings.push(() => socket.destroy());
     });
     closings.push(() => server.close());
     const port = await listenOnLoopback(server);
@@ -251,8 +258,7 @@ describe('a request to a webhook', () => {
     });
     closings.push(() => server.close());
     const url = new URL(`https://hooks.invalid:${await listenOnLoopback(server)}/`);
-    // Longer than a test may take.
-    const outcome = await sender(600_000).send({ ...outgoing(1), url }, stopping.signal);
+    const outcome = await sender().send({ ...outgoing(1), url }, stopping.signal);
     expect(outcome).toMatchObject({ responseStatus: null, fault: 'timeout' });
   });
 

@@ -39,6 +39,7 @@ class InSight {
 const { IntersectionObserver: unseen } = globalThis;
 afterEach(() => {
   globalThis.IntersectionObserver = unseen;
+  window.history.replaceState(null, '', '/');
 });
 
 /** The panel, and what a poll does. */
