@@ -26,6 +26,16 @@ function valueAt(claims: Claims, path: readonly string[]): unknown {
   );
 }
 
+/**
+ * The claims without those that are null, which count as missing (OpenID Connect Core 5.3.2). Where the e-mail address is null,
+ * `email_verified` is left out too.
+ */
+export function withoutNull(claims: Claims): Claims {
+  const isSaid = (name: string) =>
+    claims[name] !== null && (name !== 'email_verified' || claims.email !== null);
+  return Object.fromEntries(Object.entries(claims).filter(([name]) => isSaid(name)));
+}
+
 /** Why a claim may be missing, for the log; undefined if nothing explains it. */
 export function explainMissing(claims: Claims, name: string): string | undefined {
   const sources = claims._claim_names;
@@ -44,12 +54,12 @@ export function textClaim(claims: Claims, name: string): string | undefined {
 }
 
 /**
- * The claims of an ID token and of the userinfo endpoint. What the signed token says comes first. The claim `name` is that of the endpoint
- * where the token has null in its place, or another part of the object to which its path leads.
+ * The claims of an ID token, without null, and of the userinfo endpoint. What the signed token says comes first. The claim `name` is that of
+ * the endpoint where the token has another part of the object to which its path leads.
  */
 export function mergedClaims(token: Claims, userInfo: Claims | undefined, name: string): Claims {
   if (userInfo === undefined) return token;
-  const [naming, other] = (token.email ?? null) === null ? [userInfo, token] : [token, userInfo];
+  const [naming, other] = token.email === undefined ? [userInfo, token] : [token, userInfo];
   // Whether an address is verified is said of that address: it says nothing about another one.
   const isOfAnother = other.email !== undefined && other.email !== naming.email;
   const verified = naming.email_verified ?? (isOfAnother ? undefined : other.email_verified);

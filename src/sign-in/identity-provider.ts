@@ -4,7 +4,7 @@ import type { Clock } from '../platform/clock.ts';
 import { sharedWhileRunning } from '../platform/concurrency/shared-while-running.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import type { Claims } from './claims.ts';
-import { claimValues, mergedClaims } from './claims.ts';
+import { claimValues, mergedClaims, withoutNull } from './claims.ts';
 import { ClientAuthentication } from './client-authentication.ts';
 import { isWithoutDeviceGrant, providerFailure, userInfoFailure } from './provider-failure.ts';
 import type { ProviderTokens } from './sealed-session.ts';
@@ -210,7 +210,7 @@ export class IdentityProvider {
   ): Promise<Identity> {
     const { id_token: idToken, access_token: accessToken, refresh_token: refreshToken = null } = response;
     if (idToken === undefined) throw new SignInFailure('response_invalid', 'no ID token');
-    const claims = await this.#verified(idToken, { config, keys });
+    const claims = withoutNull(await this.#verified(idToken, { config, keys }));
     const { sub: subject } = claims;
     if (typeof subject !== 'string' || !SUBJECT.test(subject))
       throw new SignInFailure('response_invalid', 'subject');

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { SignJWT } from 'jose';
 import { pino } from 'pino';
 import { AccessTokens } from '../../src/sign-in/access-tokens.ts';
-import { claimValues, emailOf, isTrusted, mergedClaims } from '../../src/sign-in/claims.ts';
+import { claimValues, emailOf, isTrusted, mergedClaims, withoutNull } from '../../src/sign-in/claims.ts';
 import type { Identity, IdentityProvider } from '../../src/sign-in/identity-provider.ts';
 import { grantOf, parseScopesMap } from '../../src/sign-in/scopes-map.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -215,7 +215,17 @@ describe('A hostile provider', () => {
     ['realm_access.roles', { realm_access: {} }, { realm_access: { roles: ['admins'] } }],
     ['access.gateway', { access: { shop: ['clerks'] } }, { access: { shop: [], gateway: ['admins'] } }],
   ])('gives the claim %s at the userinfo endpoint, where an ID token has %j', (name, token, userInfo) => {
-    expect(claimValues(mergedClaims({ ...token }, { ...userInfo }, name), name)).toEqual(['admins']);
+    const said = withoutNull({ ...token });
+    expect(claimValues(mergedClaims(said, { ...userInfo }, name), name)).toEqual(['admins']);
+  });
+
+  it('leaves to the userinfo endpoint what is null in an ID token', async () => {
+    const userInfo = { name: 'Alice Example', email: 'alice@example.com' };
+    await respond({
+      token: json(tokens(await jwt({ name: null, email: null }))),
+      userinfo: json({ sub: 'alice', ...userInfo }),
+    });
+    expect((await signIn()).claims).toMatchObject({ groups: ['admins'], ...userInfo });
   });
 
   it('gives no claims of another person at the userinfo endpoint', async () => {
