@@ -216,7 +216,9 @@ export class IdentityProvider {
       throw new SignInFailure('response_invalid', 'subject');
     const { claim } = this.#options;
     const tokens = { refreshToken, accessToken };
-    const isComplete = claimValues(claims, claim) !== undefined;
+    // Where the token says that the address is not verified, the endpoint can't say otherwise.
+    const lacksVerified = claim === 'email' && claims.email_verified === undefined;
+    const isComplete = claimValues(claims, claim) !== undefined && !lacksVerified;
     if (isComplete && claims.name !== undefined) return { subject, claims, tokens };
     const more = await this.#userInfo(config, accessToken, subject).catch((error: unknown) => {
       // Only the name is missing. A response about another person is none to ignore.

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { isTrusted } from '../../src/sign-in/claims.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ATTEMPT, json, type Respond, redeem, ScriptedProvider, tokens } from './scripted-provider.ts';
 
@@ -14,8 +15,8 @@ const failing =
     if (hasChallenge) res.setHeader('WWW-Authenticate', 'Bearer error="invalid_token"');
     json({ error: 'access_denied' }, status)(res, req);
   };
-const renew = (tokens: Parameters<ReturnType<typeof client>['renew']>[0]) =>
-  client().renew(tokens, 'alice', async () => {});
+const renew = (tokens: Parameters<ReturnType<typeof client>['renew']>[0], claim = 'groups') =>
+  client(undefined, undefined, { claim }).renew(tokens, 'alice', async () => {});
 
 describe('At a sign-in', () => {
   it.each([401, 403, 429, 503])(
@@ -88,6 +89,33 @@ describe('At a renewal with a refresh token', () => {
   it('an error of the token endpoint rejects the person with status 400', async () => {
     await respond({ token: json({ error: 'invalid_grant' }, 400) });
     await expect(renew(withRefreshToken)).rejects.toMatchObject({ reason: 'provider_rejected' });
+  });
+
+  describe('that maps addresses, of which the ID token has one', () => {
+    const renewed = async (claims: object) => {
+      const id_token = await jwt({ email: 'alice@example.com', ...claims });
+      await respond({ token: json(tokens(id_token)), userinfo: failing(503, false) });
+      return renew(withRefreshToken, 'email');
+    };
+
+    it.each<[string, object]>([
+      ['with a name', {}],
+      ['without a name', { name: undefined }],
+      ['with null as email_verified', { email_verified: null }],
+    ])(
+      'userinfo that is away says nothing about a person whose address may be verified there: %s',
+      async (_what, claims) => {
+        await expect(renewed(claims)).rejects.toMatchObject({ reason: 'provider_unavailable' });
+      },
+    );
+
+    it.each([true, false])(
+      'userinfo is not needed where the token says that email_verified is %j',
+      async (verified) => {
+        const { claims } = await renewed({ name: undefined, email_verified: verified });
+        expect(isTrusted(claims, 'email')).toBe(verified);
+      },
+    );
   });
 
   it('userinfo rejects the person if the new tokens have no ID token', async () => {

@@ -1,7 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll } from '@jest/globals';
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import { type Identity, IdentityProvider } from '../../src/sign-in/identity-provider.ts';
+import {
+  type Identity,
+  IdentityProvider,
+  type ProviderOptions,
+} from '../../src/sign-in/identity-provider.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { LONGEST_WAIT_MS } from '../support/until.ts';
@@ -97,10 +101,14 @@ export class ScriptedProvider {
   };
 
   /** The gateway's side. */
-  readonly client = (clock = new ManualClock(0), timeoutMs = LONGEST_WAIT_MS): IdentityProvider => {
+  readonly client = (
+    clock = new ManualClock(0),
+    timeoutMs = LONGEST_WAIT_MS,
+    changed: Partial<ProviderOptions> = {},
+  ): IdentityProvider => {
     const who = { clientId: 'tollgate', clientSecret: CLIENT_SECRET, scopes: 'openid profile' };
     return new IdentityProvider({
-      ...{ ...who, claim: 'groups', issuer: new URL(this.issuer), clock, timeoutMs },
+      ...{ ...who, claim: 'groups', issuer: new URL(this.issuer), clock, timeoutMs, ...changed },
     });
   };
 
