@@ -2,6 +2,7 @@ import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import * as client from 'openid-client';
 import type { Clock } from '../platform/clock.ts';
 import { sharedWhileRunning } from '../platform/concurrency/shared-while-running.ts';
+import type { Logger } from '../platform/logger.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import type { Claims } from './claims.ts';
 import { claimValues, mergedClaims, withoutNull } from './claims.ts';
@@ -38,6 +39,7 @@ export interface ProviderOptions {
   /** Fetched from the userinfo endpoint if the ID token does not have it. */
   readonly claim: string;
   readonly clock: Clock;
+  readonly log: Logger;
   /** Of a request. 5000 by default. */
   readonly timeoutMs?: number | undefined;
 }
@@ -214,7 +216,7 @@ export class IdentityProvider {
     const { sub: subject } = claims;
     if (typeof subject !== 'string' || !SUBJECT.test(subject))
       throw new SignInFailure('response_invalid', 'subject');
-    const { claim } = this.#options;
+    const { claim, log } = this.#options;
     const tokens = { refreshToken, accessToken };
     // Where the token says that the address is not verified, the endpoint can't say otherwise.
     const lacksVerified = claim === 'email' && claims.email_verified === undefined;
@@ -222,9 +224,11 @@ export class IdentityProvider {
     if (isComplete && claims.name !== undefined) return { subject, claims, tokens };
     const more = await this.#userInfo(config, accessToken, subject).catch((error: unknown) => {
       // Only the name is missing. A response about another person is none to ignore.
-      if (isComplete && error instanceof SignInFailure && error.reason !== 'response_invalid')
-        return undefined;
-      throw error;
+      if (!isComplete || !(error instanceof SignInFailure) || error.reason === 'response_invalid')
+        throw error;
+      const { reason, detail } = error;
+      log.warn({ event: 'userinfo', reason, detail }, 'the name of a person could not be fetched');
+      return undefined;
     });
     return { subject, claims: mergedClaims(claims, more, claim), tokens };
   }

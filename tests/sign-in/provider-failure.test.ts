@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
 import { isTrusted } from '../../src/sign-in/claims.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ATTEMPT, json, type Respond, redeem, ScriptedProvider, tokens } from './scripted-provider.ts';
@@ -29,6 +30,22 @@ describe('At a sign-in', () => {
       expect(await signIn()).toMatchObject({ subject: 'alice', claims: { groups: ['admins'] } });
     },
   );
+
+  it('userinfo that fails for a name alone is in the log, without its text', async () => {
+    const lines: string[] = [];
+    const log = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) });
+    await respond({
+      token: json(tokens(await jwt({ name: undefined }))),
+      userinfo: failing(403, true),
+    });
+    await redeem(client(undefined, undefined, { log }));
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      {
+        ...{ level: pino.levels.values.warn, event: 'userinfo', reason: 'provider_rejected' },
+        ...{ detail: 'status 403', msg: 'the name of a person could not be fetched' },
+      },
+    ]);
+  });
 
   it.each(['server_error', 'temporarily_unavailable', 'unauthorized_client'])(
     'the error %s with which the browser comes back says nothing about the person',
@@ -103,7 +120,7 @@ describe('At a renewal with a refresh token', () => {
       ['without a name', { name: undefined }],
       ['with null as email_verified', { email_verified: null }],
     ])(
-      'userinfo that is away says nothing about a person whose address may be verified there: %s',
+      'userinfo that is away says nothing about an address that it may verify, %s',
       async (_what, claims) => {
         await expect(renewed(claims)).rejects.toMatchObject({ reason: 'provider_unavailable' });
       },

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll } from '@jest/globals';
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { pino } from 'pino';
 import {
   type Identity,
   IdentityProvider,
@@ -108,7 +109,9 @@ export class ScriptedProvider {
   ): IdentityProvider => {
     const who = { clientId: 'tollgate', clientSecret: CLIENT_SECRET, scopes: 'openid profile' };
     return new IdentityProvider({
-      ...{ ...who, claim: 'groups', issuer: new URL(this.issuer), clock, timeoutMs, ...changed },
+      ...{ ...who, claim: 'groups', issuer: new URL(this.issuer), clock, timeoutMs },
+      log: pino({ level: 'silent' }),
+      ...changed,
     });
   };
 

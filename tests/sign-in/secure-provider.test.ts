@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
 import { systemClock } from '../../src/platform/clock.ts';
 import { IdentityProvider } from '../../src/sign-in/identity-provider.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
@@ -40,7 +41,8 @@ afterAll(() => {
 async function begin(changed: Record<string, string>): Promise<URL> {
   metadata = changed;
   const options = { clientId: 'tollgate', clientSecret: null, scopes: 'openid', claim: 'groups' };
-  const provider = new IdentityProvider({ ...options, issuer, clock: systemClock });
+  const log = pino({ level: 'silent' });
+  const provider = new IdentityProvider({ ...options, issuer, clock: systemClock, log });
   const attempt = { state: 's', nonce: 'n', codeVerifier: 'v'.repeat(43), redirectUri: 'https://a.example' };
   return provider.authorizationUrl(attempt);
 }

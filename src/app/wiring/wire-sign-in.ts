@@ -26,7 +26,9 @@ export function wireSignIn(
   const { clock, random, log } = platform;
   const { oidcClientSecret: clientSecret, oidcScopes: scopes, oidcScopesClaim: claim } = settings;
   const { oidcSessionHours, oidcAudience: audience } = settings;
-  const provider = new IdentityProvider({ issuer, clientId, clientSecret, scopes, claim, clock, timeoutMs });
+  const provider = new IdentityProvider({
+    ...{ issuer, clientId, clientSecret, scopes, claim, clock, log, timeoutMs },
+  });
   const sessions = new Sessions({
     ...{ store: records.sessions, provider, vault, claim, map, clock, random, log },
     sessionMs: oidcSessionHours * HOUR_MS,
