@@ -57,9 +57,14 @@ function isOfManagement({ headers }: Response): boolean {
 export async function bodyOf<T>(
   call: Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>,
 ): Promise<NonNullable<T>> {
-  const { data, error, response } = await call.catch((fault: unknown) => {
-    throw fault instanceof SyntaxError ? new UnreadableBody(fault) : fault;
-  });
+  const { data, error, response } = await readable(call);
   if (response.ok && data !== undefined && data !== null) return data;
   throw new ManagementFault(response, error);
+}
+
+/** Resolves with any response of a call. Rejects with `UnreadableBody` if the body of a success is not JSON. */
+export async function readable<T>(call: Promise<T>): Promise<T> {
+  return call.catch((fault: unknown) => {
+    throw fault instanceof SyntaxError ? new UnreadableBody(fault) : fault;
+  });
 }

@@ -306,3 +306,20 @@ it('a home that is no directory holds no contexts', async () => {
   expect([code, stderr]).toEqual([3, expect.stringContaining(`There is no token for ${url}`)]);
   expect((await runInProcess(['whoami'], { ...environment, TOLLGATE_TOKEN: ROOT_TOKEN })).code).toBe(0);
 });
+
+it('logout has a sentence for a response that is cut short, and keeps no secret', async () => {
+  const head = { 'X-Request-Id': 'a', 'Content-Type': 'application/json' };
+  const server = createServer((_req, res) => res.writeHead(200, head).end('{"sess')).listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const session = { url: `http://localhost:${port}`, token: 'tgs_of_a_session' };
+  await mkdir(join(directory, 'config'));
+  await writeFile(file, JSON.stringify({ contexts: { session } }), { mode: 0o600 });
+  const { code, stderr } = await tollgate(['logout', '--name', 'session']);
+  server.close();
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringMatching(/\nThe body of the response is not JSON[^\n]+\n$/),
+  ]);
+  expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ contexts: {} });
+});

@@ -112,6 +112,25 @@ describe('the exit code of tollgate', () => {
     },
   );
 
+  it('is 1 with a sentence where the body of a successful import is cut short', async () => {
+    const head = { 'X-Request-Id': 'a', 'Content-Type': 'application/json' };
+    const server = createHttpServer((_req, res) => res.writeHead(200, head).end('{"results":[{"ind'));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const words = ['keys', 'import', '-', '--url', `http://127.0.0.1:${port}`];
+    const row = '{"name": "Mobile app", "secret": "an-existing-secret-of-the-app"}\n';
+    const { code, stdout, stderr } = await runInProcess(words, { TOLLGATE_TOKEN: 'any' }, row);
+    server.close();
+    expect([code, stdout, stderr.split('\n').slice(1)]).toEqual([
+      1,
+      '',
+      [
+        'The body of the response is not JSON, or only a part of it. If the command makes a change, it may have been made.',
+        '',
+      ],
+    ]);
+  });
+
   it.each<[string, (res: ServerResponse) => void, RegExp]>([
     ['is lost', (res) => res.socket?.destroy(), /^The connection broke before a response had come \(\w+\)\./],
     ['is the 504 of a proxy', (res) => res.writeHead(504).end('<html>'), /^The response has the status 504 /],

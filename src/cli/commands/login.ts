@@ -1,4 +1,4 @@
-import { bodyOf, createManagementClient } from '../../client/management-client.ts';
+import { bodyOf, createManagementClient, readable } from '../../client/management-client.ts';
 import { ManagementFault } from '../../client/management-fault.ts';
 import { LOOPBACK_HOST } from '../../platform/loopback-host.ts';
 import { askSecret } from '../api/ask-secret.ts';
@@ -121,7 +121,7 @@ async function endSession({ url, token }: Context): Promise<void> {
     params,
     signal: AbortSignal.timeout(END_MS),
   });
-  const { response, error } = await call;
+  const { response, error } = await readable(call);
   if (!response.ok && response.status !== 401 && response.status !== 404)
     throw new ManagementFault(response, error);
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ManagementClient } from '../../../../client/management-client.ts';
+import { type ManagementClient, readable } from '../../../../client/management-client.ts';
 import { ManagementFault } from '../../../../client/management-fault.ts';
 import type { KeyRow } from './batches.ts';
 import type { RowFault } from './row.ts';
@@ -57,7 +57,7 @@ async function send(client: ManagementClient, rows: readonly KeyRow[], identity:
   const body = { keys: rows.map(({ content }) => content.key), onConflict: 'skip' as const };
   for (let attempt = 0; ; attempt += 1) {
     const header = { 'Idempotency-Key': digestOf([identity, rows[0]?.number, attempt, body]) };
-    const sent = await client.POST('/api-keys/import', { body, params: { header } });
+    const sent = await readable(client.POST('/api-keys/import', { body, params: { header } }));
     if (sent.response.ok || !isReplayed(sent.response)) return sent;
   }
 }
