@@ -116,6 +116,27 @@ describe('tollgate config apply', () => {
     ]);
   });
 
+  it('has the ids of keys in CSV also where a file has the secrets, or none is made', async () => {
+    const { file, owner } = await fileWith(yamlOf('ids'));
+    const words = ['config', 'apply', file, '--owner', owner, '--yes', '-o', 'csv'];
+    const made = await stage.tollgate.text(...words, '--secret-file', join(stage.directory, 'ids.ndjson'));
+    const [{ consumerApiKeyId: id }] = await stage.tollgate.json('keys', 'list', '--external-id', 'ids-app');
+    await writeFile(file, yamlOf('ids').replace('Mobile app', 'Renamed app'));
+    const changed = await stage.tollgate.text(...words);
+    const header = 'action,type,id,conflict,fields,recordId,secret';
+    expect(made.split(/\r?\n/)).toEqual([
+      header,
+      expect.stringMatching(/^create,plan,ids-gold,.*,,$/),
+      expect.stringMatching(`^create,key,ids-app,.*,${id},$`),
+      '',
+    ]);
+    expect(changed.split(/\r?\n/)).toEqual([
+      header,
+      expect.stringMatching(`^update,key,ids-app,.*,${id},$`),
+      '',
+    ]);
+  });
+
   it('asks without a terminal for --yes, and does nothing in a dry run', async () => {
     const { file, owner } = await fileWith(yamlOf('c'));
     const unasked = await stage.tollgate.run(['config', 'apply', file, '--owner', owner]);

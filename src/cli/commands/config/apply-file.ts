@@ -78,7 +78,7 @@ async function showApplied({ output }: Session, applied: Applied): Promise<void>
   output.note(doneOf(applied));
 }
 
-/** The changes, those that made a secret with it and with the id of the record. */
+/** The changes, those that made a secret with it. Each of a key or webhook has the id of the record in any case. */
 function withSecrets({ changes, secrets, webhookSecrets = [] }: Applied): readonly MadeChange[] {
   const made = new Map<string, NewSecret>([
     ...secrets.map((secret) => [`key ${secret.externalId}`, secret] as const),
@@ -104,8 +104,6 @@ function linesOf({ changes }: Difference): readonly string[] {
 type NewSecret = Applied['secrets'][number] | NonNullable<Applied['webhookSecrets']>[number];
 
 type MadeChange = Applied['changes'][number] & {
-  readonly consumerApiKeyId?: string;
-  readonly webhookId?: string;
   readonly secret?: string;
 };
 
