@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { changeContexts } from '../../src/cli/api/contexts-file.ts';
+import { CommandFault } from '../../src/cli/command-fault.ts';
 import { Admin } from '../support/admin.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
@@ -322,4 +323,21 @@ it('logout has a sentence for a response that is cut short, and keeps no secret'
     expect.stringMatching(/\nThe body of the response is not JSON[^\n]+\n$/),
   ]);
   expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ contexts: {} });
+});
+
+it('context use looks for the context before it makes or needs a directory', async () => {
+  for (const environment of [{ HOME: '/dev/null' }, { TOLLGATE_CONTEXTS: file }]) {
+    const { code, stderr } = await runInProcess(['context', 'use', 'three'], environment);
+    expect([code, stderr]).toEqual([4, expect.stringContaining('There is no context three')]);
+  }
+  await expect(stat(join(directory, 'config'))).rejects.toThrow('ENOENT');
+});
+
+it('a change that fails after its lock was removed rejects with its own error', async () => {
+  const fault = new CommandFault('notFound', 'There is no such context.');
+  const changed = changeContexts(file, () => {
+    rmSync(`${file}.lock`);
+    throw fault;
+  });
+  await expect(changed).rejects.toBe(fault);
 });

@@ -5,8 +5,8 @@ import {
   readlinkSync,
   realpathSync,
   renameSync,
+  rmSync,
   statSync,
-  unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
@@ -93,7 +93,7 @@ async function replaceContexts(file: string, change: (kept: Contexts) => Context
     return kept;
   } catch (error) {
     // A part of the new content has tokens.
-    unlinkSync(lock);
+    rmSync(lock, { force: true });
     throw error;
   }
 }

@@ -1,4 +1,10 @@
-import { changeContexts, contextsFile, noContext, readContexts } from '../api/contexts-file.ts';
+import {
+  type Contexts,
+  changeContexts,
+  contextsFile,
+  noContext,
+  readContexts,
+} from '../api/contexts-file.ts';
 import type { Declare } from '../declare.ts';
 import { Output, type OutputOptions, writesData } from '../output/output.ts';
 
@@ -23,12 +29,17 @@ export const declareContext: Declare = (command, terminal) => {
     .argument('<name>')
     .addHelpText('after', '\nExample:\n  tollgate context use production')
     .action(async (name: string) => {
-      await changeContexts(contextsFile(terminal), ({ contexts }) => {
-        if (!Object.hasOwn(contexts, name)) throw noContext('notFound', name);
-        return { current: name, contexts };
-      });
+      const file = contextsFile(terminal);
+      // Also before the change, which needs a directory that can be written.
+      choose(name, readContexts(file));
+      await changeContexts(file, (kept) => choose(name, kept));
     });
 };
+
+function choose(name: string, { contexts }: Contexts): Contexts {
+  if (!Object.hasOwn(contexts, name)) throw noContext('notFound', name);
+  return { current: name, contexts };
+}
 
 const CONTEXT_LISTING = {
   columns: [
