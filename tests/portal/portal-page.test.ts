@@ -222,7 +222,7 @@ describe('the portal', () => {
     await page.getByText('No requests in this time.').first().waitFor();
     const rejected = page.waitForResponse((response) => response.status() === 401);
     release.resolve();
-    await (await rejected).finished();
+    await rejected;
     const predicate = (request: Request) => request.url().endsWith('/tollgate/self');
     // The browser may report as failed what the page has read: `finished()` of its response does not resolve then.
     const looked = Promise.race([
