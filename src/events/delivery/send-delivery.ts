@@ -74,8 +74,8 @@ export class DeliverySender {
       agent: false,
       lookup: lookupOf(addresses),
       maxHeaderSize: RESPONSE_HEAD_BYTES,
-      // Takes what most clients take, such as lines without CR: nothing else follows on the connection. What is sent has been checked by then: this
-      // checks less of it as well.
+      // Takes what most clients take, such as lines without CR: nothing else follows on the connection. It also checks less of what is sent, of
+      // which the interface has checked all.
       insecureHTTPParser: true,
     });
     try {
