@@ -44,7 +44,10 @@ const ENTRY = named(
       description: 'By the names of the fields.',
       additionalProperties: named('FieldChange', objectOf({ from: {}, to: {} })),
     },
-    reason: { ...orNull(TEXT), description: 'From the header X-Audit-Reason.' },
+    reason: {
+      ...orNull(TEXT),
+      description: 'From the header X-Audit-Reason or the body; that of the gateway for what it did itself.',
+    },
     requestId: TEXT,
     address: TEXT,
     outcome: { ...TEXT, description: '"success", or the code of the error with which it was rejected.' },

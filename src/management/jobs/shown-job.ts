@@ -10,7 +10,7 @@ const ITEM_FIELDS = {
   state: {
     type: 'string',
     enum: JOB_STATES,
-    description: '"stopped": its admin token may not change keys any more.',
+    description: '"stopped": the token or the person that began it may not change keys any more.',
   },
   done: { ...COUNT, description: 'The keys that were dealt with: changed, or failed.' },
   total: COUNT,
