@@ -13,6 +13,13 @@ it('docs/cli.md has the help of every command (npm run cli-guide writes it)', as
 });
 
 describe('the help of every command', () => {
+  it('says in a sentence what the command does', () => {
+    const without = sections.filter(
+      ({ help }) => !/^Usage: .*\n(?: {2,}.*\n)*\n(?!Arguments:|Options:)[A-Z]/m.test(help),
+    );
+    expect(without.map(({ command }) => command)).toEqual([]);
+  });
+
   it('has an example of it', () => {
     expect(sections.length).toBeGreaterThan(30);
     const without = sections.filter(({ command, help }) => !examplesIn(help).includes(command));

@@ -26,6 +26,7 @@ export const declareContext: Declare = (command, terminal) => {
   command
     .command('use')
     .summary('Choose the context that is used where none is named')
+    .description('Chooses the context that is used where none is named.')
     .argument('<name>')
     .addHelpText('after', '\nExample:\n  tollgate context use production')
     .action(async (name: string) => {

@@ -33,6 +33,7 @@ function declareShow(command: Command, terminal: Terminal): void {
   const show = command
     .command('show')
     .summary('Show what is left of each limit of a key')
+    .description('Shows what is left of each limit of a key, and when its window ends.')
     .argument('<key>', 'id or name')
     .option('--customer <id>', 'whose windows to show of limits for each customer')
     .addHelpText('after', '\nExample:\n  tollgate limits show "Mobile app" --customer acme');
@@ -50,6 +51,9 @@ function declareReset(command: Command, terminal: Terminal): void {
   const reset = command
     .command('reset')
     .summary('Close windows of a key, so that the next request opens new ones')
+    .description(
+      'Closes windows of a key, so that the next request opens new ones; without --customer also those of all customers.',
+    )
     .argument('<key>', 'id or name')
     .option('--limit-id <id>', 'only the windows of this limit')
     .option('--customer <id>', 'only the windows of this customer')
@@ -106,6 +110,9 @@ function declareGrant(command: Command, terminal: Terminal): void {
   const grant = command
     .command('grant')
     .summary('Give a key more requests in its present windows')
+    .description(
+      'Gives a key more requests in its present windows, with which they end. Of limits for each customer it is the window of --customer, or else that of "anonymous".',
+    )
     .argument('<key>', 'id or name')
     .argument('<requests>', 'how many more', wholeNumber)
     .option('--limit-id <id>', 'only in the window of this limit')

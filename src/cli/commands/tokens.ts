@@ -104,6 +104,7 @@ function declareDelete(tokens: Command, terminal: Terminal): void {
   const remove = tokens
     .command('delete')
     .summary('Revoke a token for good')
+    .description('Revokes a token for good: it is rejected from its next request on.')
     .argument('<token>', 'id or name')
     .addHelpText('after', '\nExample:\n  tollgate tokens delete deploy --yes --reason "laptop lost"');
   managed<ConfirmationOptions>(destructive(remove), terminal, async (session, [token = ''], options) => {

@@ -47,6 +47,7 @@ function declareShow(plans: Command, terminal: Terminal): void {
   const show = plans
     .command('show')
     .summary('Show a plan')
+    .description('Shows a plan; in JSON and YAML with all of its limits and costs.')
     .argument('<plan>')
     .addHelpText('after', '\nExample:\n  tollgate plans show gold -o yaml > gold.yaml');
   managed(show, terminal, async ({ client, output }, [rateLimitId = '']) => {
@@ -57,7 +58,11 @@ function declareShow(plans: Command, terminal: Terminal): void {
 
 function declareCreate(plans: Command, terminal: Terminal): void {
   const create = planOptions(
-    plans.command('create').summary('Make a plan').argument('<plan>', 'id of the new plan'),
+    plans
+      .command('create')
+      .summary('Make a plan')
+      .description('Makes a plan, from options or from a file.')
+      .argument('<plan>', 'id of the new plan'),
   ).addHelpText(
     'after',
     '\nExamples:\n  tollgate plans create gold --limit 1000 --period hour --description "For partners"\n  tollgate plans create gold -f gold.yaml',
@@ -97,6 +102,7 @@ function declareApply(plans: Command, terminal: Terminal): void {
   const apply = plans
     .command('apply')
     .summary('Bind a plan to keys')
+    .description('Binds a plan to keys, one after the other. It holds with their next request.')
     .argument('<plan>')
     .argument('<key...>', 'ids or names')
     .addHelpText('after', '\nExample:\n  tollgate plans apply gold "Mobile app" "Web app"');

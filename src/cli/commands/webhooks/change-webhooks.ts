@@ -121,6 +121,7 @@ function declareDelete(webhooks: Command, terminal: Terminal): void {
   const remove = webhooks
     .command('delete')
     .summary('Delete a webhook with its deliveries')
+    .description('Deletes a webhook with its deliveries, also those that are pending.')
     .argument('<webhook>', 'id or description')
     .addHelpText('after', '\nExample:\n  tollgate webhooks delete Chat --yes');
   managed<ConfirmationOptions>(destructive(remove), terminal, async (session, [webhook = ''], options) => {
