@@ -36,7 +36,7 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
     load: async () => (await import('./commands/doctor.ts')).declareDoctor,
   },
   size: {
-    summary: 'Say what an installation needs for so many requests and keys',
+    summary: 'Say what an installation needs for a number of requests and keys',
     load: async () => (await import('./commands/size.ts')).declareSize,
   },
   login: {

@@ -31,7 +31,7 @@ const script = scriptCommand(
   .option('--workers <count>', 'mutants tried at the same time', wholeNumber(1), 1)
   .option(
     '--minutes <count>',
-    'begin no mutant after so many minutes',
+    'begin no mutant after this number of minutes',
     positiveNumber(),
     Number.POSITIVE_INFINITY,
   )

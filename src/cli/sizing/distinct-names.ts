@@ -4,7 +4,7 @@ const EXACT_RANKS = 100;
 const PANELS = 200;
 
 /**
- * How many names of keys so many requests touch, on average: the requests take the keys by a Zipf law, as in the benchmark (the key of
+ * How many names of keys a number of requests touches, on average: the requests take the keys by a Zipf law, as in the benchmark (the key of
  * rank r has a share of ln(1 + 1/r) / ln(keys + 1)), and the names of a key evenly. With `names` 1, how many keys they touch.
  */
 export function distinctNames(requests: number, keys: number, names: number): number {
