@@ -66,17 +66,18 @@ export const WORDS = {
     },
     faults: {
       invalid_api_key: 'This is not a valid key. Check that you copied all of it.',
-      key_disabled: 'This key is disabled. Ask whoever gave it to you.',
-      key_expired: 'This key has expired. Ask whoever gave it to you for another one.',
+      key_disabled: 'This key is disabled. Ask the person who gave it to you.',
+      key_expired: 'This key has expired. Ask the person who gave it to you for another one.',
       address_not_allowed: 'This key may not be used from your network.',
       origin_not_allowed:
         'This key may not be used in web pages of this address. Open the portal at the address that you were given.',
       too_many_requests: 'Too many attempts. Wait a moment, then try again.',
       rotation_in_progress:
-        'The key was given a new secret already, and the previous one is still valid. Wait until it ends, or ask whoever gave you the key.',
-      missing_scope: 'This key may not be given a new secret here any more. Ask whoever gave it to you.',
+        'The key was given a new secret already, and the previous one is still valid. Wait until it ends, or ask the person who gave you the key.',
+      missing_scope:
+        'This key may not be given a new secret here any more. Ask the person who gave it to you.',
       secret_lost:
-        'The key may have been given a new secret that did not arrive here. The previous one does not work any more: ask whoever gave you the key to give it another one.',
+        'The key may have been given a new secret that did not arrive here. The previous one does not work any more: ask the person who gave you the key to give it another one.',
       broken: 'There was no response. Check your connection, then try again.',
       unavailable: 'The gateway does not respond properly at the moment. Try again shortly.',
     },

@@ -162,7 +162,9 @@ describe('the portal', () => {
     const description =
       await page.evaluate(`document.activeElement.getAttribute('aria-describedby').split(' ')
       .map((id) => document.getElementById(id).textContent).join(' ')`);
-    expect(description).toMatch(/^This key is disabled\. Ask whoever gave it to you\. +Your key stays in /);
+    expect(description).toMatch(
+      /^This key is disabled\. Ask the person who gave it to you\. +Your key stays in /,
+    );
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
@@ -308,7 +310,7 @@ describe('the portal', () => {
     await page.getByRole('button', { name: 'Make a new secret' }).waitFor();
     await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { enabled: false });
     await page.getByRole('button', { name: 'Refresh' }).click();
-    await page.getByText('This key is disabled. Ask whoever gave it to you.').waitFor();
+    await page.getByText('This key is disabled. Ask the person who gave it to you.').waitFor();
     await page.getByLabel('API key', { exact: true }).waitFor();
     expect(faults).toEqual([]);
   });
@@ -349,7 +351,7 @@ describe('the portal', () => {
     expect(question).toBe('The new secret is on this page only. Sign out without it?');
     await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { enabled: false });
     await page.getByRole('button', { name: 'Refresh' }).click();
-    await page.getByText('This key is disabled. Ask whoever gave it to you.').first().waitFor();
+    await page.getByText('This key is disabled. Ask the person who gave it to you.').first().waitFor();
     expect(await page.locator('[data-secret]').textContent()).toMatch(/^tg_/);
     await page.getByRole('button', { name: 'I have kept it' }).click();
     await page.getByLabel('API key', { exact: true }).waitFor();
