@@ -8,7 +8,7 @@ import { withGateway } from './support/with-gateway.ts';
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const EXPECTS = ['Expect: 100-continue', 'Transfer-Encoding: chunked'];
 
-describe('a request that is rejected while it waits for a connection', () => {
+describe('a request that is rejected while it waits', () => {
   const stage = withGateway({ backendConnections: 1, backendTimeoutMs: 60_000 });
   let accepted: Socket[] = [];
   const onSocket = (message: unknown): void => {
@@ -55,6 +55,23 @@ describe('a request that is rejected while it waits for a connection', () => {
     expect(unread.text).toBe('');
     expect(backend.received).not.toContain('/rejected');
     expect(gateway.faults).toEqual([]);
+  });
+
+  it('takes no place with the backend when its key is found afterwards', async () => {
+    const { gateway, backend } = stage;
+    gateway.keyStore.hold();
+    const unread = await gateway.send(gateway.head('POST /rejected', 'Transfer-Encoding: chunked'));
+    await until(() => gateway.proxy.inFlight === 1);
+    fillWindow(unread);
+    unread.send('no chunk\r\n');
+    await gateway.catchUp();
+    gateway.keyStore.release();
+    backend.respond(OK);
+    const next = await gateway.send(gateway.head('GET /next'));
+    await next.until((text) => text.endsWith('ok'));
+    expect(gateway.proxy.backendPlaces).toBe(0);
+    expect(gateway.proxy.inFlight).toBe(1);
+    expect(backend.received).not.toContain('/rejected');
   });
 
   it('loses no place when that happens again and again', async () => {

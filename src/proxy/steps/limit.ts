@@ -33,7 +33,7 @@ export interface ReserveOptions extends BackendDeadline {
 export function reserve(options: ReserveOptions): Step {
   const { connections, kind, onOverloaded } = options;
   return (exchange) => {
-    if (exchange.entry !== undefined && !exchange.isClosed) {
+    if (exchange.entry !== undefined && !exchange.hasResponse) {
       exchange.rejection ??= tooLate(exchange, options);
       if (exchange.rejection === undefined) take(exchange, exchange.entry.snapshot.keyId);
     }
