@@ -281,6 +281,21 @@ describe('a degraded limiter', () => {
   });
 });
 
+describe('a window with more left than a structured field can say', () => {
+  const stage = withGateway({
+    limiter: {
+      decide: (_subject, decided) => decided(counted('allowed', { used: -999_999_999_999_999 })),
+    },
+  });
+  it('shows the largest integer that a field can have', async () => {
+    stage.backend.respond(OK);
+    const client = await stage.gateway.send(stage.gateway.head('GET /', 'Connection: close'));
+    const response = await client.ended();
+    expect(field(response, 'RateLimit')).toMatch(/^"test-plan";r=999999999999999;t=/);
+    expect(field(response, 'X-RateLimit-Remaining')).toBe('999999999999999');
+  });
+});
+
 describe('the record of a request', () => {
   const stage = withGateway();
 

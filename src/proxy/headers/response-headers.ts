@@ -85,7 +85,7 @@ export function rateLimitLines(planId: string, decision: Decision): string {
   const { windows, nowMs } = decision;
   const tightest = tightestWindow(windows);
   if (tightest === undefined) return '';
-  const remaining = String(remainingIn(tightest));
+  const remaining = String(shownRemaining(tightest));
   const end = `\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${Math.ceil(tightest.resetAtMs / 1000)}\r\n`;
   const start = windows.length === 1 ? textsOf(tightest.limit, planId).start : undefined;
   if (start !== undefined) return `${start}${remaining};t=${secondsToReset(tightest, nowMs)}${end}`;
@@ -96,9 +96,16 @@ export function rateLimitLines(planId: string, decision: Decision): string {
     const { name, policy } = textsOf(window.limit, planId);
     const separator = policies === '' ? '' : ', ';
     policies += separator + (policy ?? policyOf(name, window.quota, window.limit));
-    states += `${separator}${name};r=${remainingIn(window)};t=${secondsToReset(window, nowMs)}`;
+    states += `${separator}${name};r=${shownRemaining(window)};t=${secondsToReset(window, nowMs)}`;
   }
   return `${startOf(policies, tightest.quota)}${states}${end}`;
+}
+
+/** The largest integer of a structured field (RFC 9651 section 3.3.1). After a grant more may remain. */
+const LARGEST_INTEGER = 999_999_999_999_999;
+
+function shownRemaining(window: DecidedWindow): number {
+  return Math.min(remainingIn(window), LARGEST_INTEGER);
 }
 
 /** Whole seconds until the window ends, rounded up, never negative. */
