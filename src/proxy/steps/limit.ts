@@ -2,7 +2,7 @@ import type { BackendConnections, NoPlace } from '../../backend/pool/places.ts';
 import type { TollgateError } from '../../errors.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { CostSettler } from '../../limiter/cost-settler.ts';
-import { type CountedDecision, type LimitSubject, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
+import { type LimitSubject, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
 import { customerOf } from '../../limiter/request-limits.ts';
 import type { ThresholdWatch } from '../../limiter/threshold-watch.ts';
 import type { PathCase } from '../../paths/path-readings.ts';
@@ -72,35 +72,23 @@ export interface LimitOptions extends CurrentKeyOptions, BackendDeadline {
 
 /** Decides by the limits of the key's plan. What a limit rejects is noted for a later step: it is recorded like any other request of the key. */
 export function limit(options: LimitOptions): Step {
-  const { thresholds } = options;
   return decideWith(options, {
     subjectOf: (exchange, key) => subjectOfPlan(exchange, key, options),
-    note:
-      thresholds === undefined
-        ? noteDecision
-        : (exchange, decision) => {
-            exchange.decision = decision;
-            if (decision.kind !== 'allowed' || decision.degraded) return;
-            if (thresholds.isPassed(decision.windows, exchange.units))
-              notePassed(exchange, decision, { ...options, thresholds });
-          },
+    note(exchange, decision) {
+      exchange.decision = decision;
+      noteThresholds(exchange, decision, options);
+    },
   });
 }
 
-function noteDecision(exchange: Exchange, decision: LimitDecision): void {
-  exchange.decision = decision;
-}
-
-interface WatchOptions extends Pick<LimitOptions, 'customerIdHeader'> {
-  readonly thresholds: ThresholdWatch;
-}
-
-function notePassed(
+function noteThresholds(
   { entry, req, units }: Exchange,
-  { windows, nowMs }: CountedDecision,
-  { thresholds, customerIdHeader }: WatchOptions,
+  decision: LimitDecision,
+  { thresholds, customerIdHeader }: LimitOptions,
 ): void {
-  if (entry === undefined) return;
+  if (thresholds === undefined || entry === undefined || decision.kind !== 'allowed') return;
+  const { windows, nowMs, degraded } = decision;
+  if (degraded || !thresholds.isPassed(windows, units)) return;
   const { keyId, plan } = entry.snapshot;
   const customerId = customerOf(req.headers[customerIdHeader]);
   const mayRelease = plan?.limits.hasReportedCosts === true;
