@@ -20,9 +20,10 @@ interface SeenWindow {
   readonly customerId: string | undefined;
   /** Until then no room comes back: the end of the window, or of the key's override. By the store's clock, milliseconds since 1970. */
   readonly holdsUntilMs: number;
-  /** The store's time and the process's monotonic time at the call, to compute the store's time later. */
+  /** The store's time, which it read between the call and the decision, both by the process's monotonic clock. */
   readonly nowMs: number;
   readonly calledAt: number;
+  readonly decidedAt: number;
 }
 
 interface RejectedKey {
@@ -148,6 +149,7 @@ export class RejectionCache implements RateLimiter {
    */
   #remember(subject: LimitSubject, { windows, nowMs }: CountedDecision, calledAt: number): void {
     const { keyId, version, customerId } = subject;
+    const decidedAt = this.#clock.monotonicMs();
     const found = windows.map((window): SeenWindow => {
       return {
         window,
@@ -155,6 +157,7 @@ export class RejectionCache implements RateLimiter {
         holdsUntilMs: holdsUntilMs(window, nowMs),
         nowMs,
         calledAt,
+        decidedAt,
       };
     });
     const known = this.#keys.get(keyId);
@@ -182,13 +185,14 @@ function isOf(seen: SeenWindow, limit: Limit, customerId: string): boolean {
   return seen.window.limit === limit && (seen.customerId ?? customerId) === customerId;
 }
 
-function holds(seen: SeenWindow, atMs: number): boolean {
-  return atMs - seen.calledAt < LONGEST_MS && storeTimeOf(seen, atMs) < seen.holdsUntilMs;
+function holds({ nowMs, calledAt, holdsUntilMs }: SeenWindow, atMs: number): boolean {
+  const sinceMs = atMs - calledAt;
+  return sinceMs < LONGEST_MS && nowMs + Math.floor(sinceMs) < holdsUntilMs;
 }
 
-/** A lower bound of the store's clock at an instant of the monotonic clock. */
-function storeTimeOf({ nowMs, calledAt }: SeenWindow, atMs: number): number {
-  return nowMs + Math.floor(atMs - calledAt);
+/** A lower bound of the store's clock at an instant of the monotonic clock: a client that waits from then on does not retry before the reset. */
+function storeTimeOf({ nowMs, decidedAt }: SeenWindow, atMs: number): number {
+  return nowMs + Math.floor(atMs - decidedAt);
 }
 
 /** The window for a request with another cost. */

@@ -75,6 +75,15 @@ describe('local rejections', () => {
     expect(limiter.hits).toBe(1);
   });
 
+  it('never put the time of the store ahead of what it is, however slow the call was', () => {
+    const { clock, inner, ask } = setUp();
+    inner.meanwhile = () => clock.advance(300);
+    ask();
+    clock.advance(200);
+    expect(ask()).toEqual({ ...rejection(), nowMs: STORE_NOW + 200 });
+    expect(inner.asked).toBe(1);
+  });
+
   it('ask again after one second', () => {
     const { clock, inner, ask } = setUp();
     ask();
