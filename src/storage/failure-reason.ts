@@ -65,9 +65,21 @@ export function isPassing(error: unknown): boolean {
   });
 }
 
+const DISK_FULL = '53100';
+const READ_ONLY = '25006';
+
 /** Whether Postgres had no room on its disk. */
 export function isDiskFull(error: unknown): boolean {
-  return causesOf(error).some((cause) => 'code' in cause && cause.code === '53100');
+  return hasCode(error, [DISK_FULL]);
+}
+
+/** Whether Postgres takes no writes although it responds: its disk is full, or it is read-only. */
+export function isUnwritable(error: unknown): boolean {
+  return hasCode(error, [DISK_FULL, READ_ONLY]);
+}
+
+function hasCode(error: unknown, codes: readonly string[]): boolean {
+  return causesOf(error).some((cause) => 'code' in cause && codes.includes(String(cause.code)));
 }
 
 /** The error and its causes, the innermost last. A cyclic chain ends before it repeats. */

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
 import { RecordsPreparation } from '../../src/app/stores/records-preparation.ts';
+import { StoreUnavailable } from '../../src/errors.ts';
 import type { PlanRepository } from '../../src/plans/plan-repository.ts';
 
 let warnings: string[];
@@ -11,6 +12,7 @@ let hasKnownEnd: boolean;
 let errors: unknown[];
 let lines: unknown[];
 let pendingMigrations: () => Promise<readonly string[]>;
+let oldestAndNewest: () => Promise<readonly unknown[]>;
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -27,13 +29,14 @@ beforeEach(() => {
     sealedSecret: Buffer.from(digest),
     sealedDigest: null,
   });
+  oldestAndNewest = async () => [sealed('known'), sealed('of another key')];
   const plans: Pick<PlanRepository, 'find'> = { find: async () => undefined };
   const records = {
     migrate: async () => [],
     pendingMigrations: () => pendingMigrations(),
     ping: async () => {},
     plans,
-    sealedKeys: { oldestAndNewest: async () => [sealed('known'), sealed('of another key')] },
+    sealedKeys: { oldestAndNewest: () => oldestAndNewest() },
     audit: { hasKnownEnd: async () => hasKnownEnd },
     sealedTokens: { after: async () => [] },
   };
@@ -99,6 +102,39 @@ describe('the preparation of the records', () => {
     fault = new Error('relation "plans" exists');
     await jest.advanceTimersByTimeAsync(1000);
     expect(errors).toHaveLength(3);
+  });
+
+  it.each([
+    ['pending migrations', () => ['0001_tables'], () => []],
+    ['a conflict of CONFIG_FILE', () => [], () => conflicts],
+  ])('names the fault of its last attempt after %s as well', async (_what, pending, conflicting) => {
+    pendingMigrations = async () => pending();
+    preparation.start({ configure: async () => conflicting(), prepared: () => {} });
+    await jest.advanceTimersByTimeAsync(0);
+    await expect(preparation.check()).rejects.not.toThrow('could not be prepared');
+    pendingMigrations = async () => [];
+    oldestAndNewest = async () => {
+      throw Object.assign(new Error('permission denied for table consumer_keys'), { code: '42501' });
+    };
+    await jest.advanceTimersByTimeAsync(5000);
+    await expect(preparation.check()).rejects.toThrow(
+      'the records could not be prepared, see the log: permission denied for table consumer_keys',
+    );
+  });
+
+  it.each([
+    ['25006', 'cannot execute INSERT in a read-only transaction'],
+    ['53100', 'could not extend file: No space left on device'],
+  ])('names a store that responds but takes no writes: %s', async (code, sentence) => {
+    const configure = async () => {
+      throw new StoreUnavailable('postgres', Object.assign(new Error(sentence), { code }));
+    };
+    preparation.start({ configure, prepared: () => {} });
+    await jest.advanceTimersByTimeAsync(3000);
+    await expect(preparation.check()).rejects.toMatchObject({
+      message: `the records could not be prepared, see the log: ${sentence}`,
+      level: 'error',
+    });
   });
 
   it('applies the configuration once ENCRYPTION_KEY suits what is stored', async () => {

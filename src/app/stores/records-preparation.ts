@@ -5,7 +5,7 @@ import { type Component, ReadinessFault } from '../../observability/readiness.ts
 import type { Logger } from '../../platform/logger.ts';
 import type { SecretVault } from '../../secrets/secret-vault.ts';
 import type { Settings } from '../../settings/settings.ts';
-import { failureReason, isPassing } from '../../storage/failure-reason.ts';
+import { failureReason, isPassing, isUnwritable } from '../../storage/failure-reason.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 
 const SEALED = 'ENCRYPTION_KEY does not open the stored keys';
@@ -82,9 +82,9 @@ export class RecordsPreparation implements Component {
     if (this.#state === 'pending')
       throw new ReadinessFault('migrations are pending: run npm run migrate', 'warn');
     if (this.#state === 'preparing') {
-      // An outage is over: the store has just responded.
-      const isOver = this.#failure === undefined || isPassing(this.#failure);
-      if (isOver) throw new ReadinessFault('migrations are being applied', 'info');
+      // Else an outage is over: the store has just responded.
+      if (this.#failure === undefined || !mayLast(this.#failure))
+        throw new ReadinessFault('migrations are being applied', 'info');
       throw new ReadinessFault(
         `the records could not be prepared, see the log: ${failureReason(this.#failure)}`,
       );
@@ -144,6 +144,8 @@ export class RecordsPreparation implements Component {
       if (String(error) !== String(this.#failure) || failureReason(error) !== failureReason(this.#failure))
         this.#log.error({ err: error }, 'the record store could not be prepared; it is tried again');
       this.#failure = error;
+      // What an earlier attempt found is not what is wrong now. Closed keys stay closed until an attempt finds them open.
+      if (this.#state !== 'sealed' && mayLast(error)) this.#state = 'preparing';
       return false;
     }
   }
@@ -196,4 +198,9 @@ export class RecordsPreparation implements Component {
       if (this.#isStopped) this.#endPause();
     });
   }
+}
+
+/** Whether an attempt failed for a reason that a store which responds may still have. */
+function mayLast(failure: unknown): boolean {
+  return !isPassing(failure) || isUnwritable(failure);
 }
