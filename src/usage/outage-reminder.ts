@@ -10,7 +10,7 @@ const OVER_AFTER_MS = 60_000;
 export class OutageReminder {
   readonly #log: Logger;
   readonly #clock: Clock;
-  /** Milliseconds since 1970. */
+  /** By the monotonic clock, in milliseconds. */
   #outage:
     | { readonly sinceMs: number; readonly lastAtMs: number; readonly throttle: LogThrottle }
     | undefined;
@@ -21,7 +21,7 @@ export class OutageReminder {
   }
 
   noteFailure({ store, reason }: StoreUnavailable): void {
-    const nowMs = this.#clock.nowMs();
+    const nowMs = this.#clock.monotonicMs();
     const { sinceMs, throttle } = this.#outage ?? { sinceMs: nowMs, throttle: new LogThrottle(this.#clock) };
     this.#outage = { sinceMs, lastAtMs: nowMs, throttle };
     if (throttle.note() === 0) return;
@@ -35,7 +35,7 @@ export class OutageReminder {
    */
   noteRound(hasMoved: boolean): void {
     if (this.#outage === undefined) return;
-    const nowMs = this.#clock.nowMs();
+    const nowMs = this.#clock.monotonicMs();
     const { sinceMs, lastAtMs } = this.#outage;
     if (!hasMoved && nowMs - lastAtMs < OVER_AFTER_MS) return;
     const seconds = Math.round(((hasMoved ? nowMs : lastAtMs) - sinceMs) / 1000);

@@ -370,6 +370,24 @@ describe('the log of the flusher', () => {
   });
 });
 
+describe('the log of an outage', () => {
+  it.each([-3_600_000, 3_600_000])('says how long it lasted although the clock is set by %d ms', (ms) => {
+    const lines: string[] = [];
+    const log = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) });
+    const clock = new ManualClock(7_200_000);
+    const reminder = new OutageReminder(log, clock);
+    reminder.noteFailure(new StoreUnavailable('postgres', new Error('unavailable')));
+    clock.setWallClockAhead(ms);
+    reminder.noteRound(false);
+    expect(lines).toHaveLength(1);
+    clock.advance(60_000);
+    reminder.noteFailure(new StoreUnavailable('postgres', new Error('unavailable')));
+    clock.advance(10_000);
+    reminder.noteRound(true);
+    expect(lines.map((line) => JSON.parse(line).seconds)).toEqual([0, 60, 70]);
+  });
+});
+
 describe('a flusher whose lock on a shard ends while it is at work', () => {
   async function standStill(renew: () => Promise<boolean>, standMs: number) {
     const { live, history } = await setUp(['key 1']);
