@@ -180,11 +180,11 @@ export class DesiredStateService {
       unit.keys,
     );
     const stale = await keysTouched(unit, changes);
-    const markedAtMs = clock.nowMs();
+    const markedAtMs = clock.monotonicMs();
     await versions.markStale(stale);
     const changedVersions = await transaction.write(changes);
     // After the stale marks have expired, replicas could use cached copies again after the commit.
-    if (clock.nowMs() - markedAtMs > LONGEST_WRITE_MS)
+    if (clock.monotonicMs() - markedAtMs > LONGEST_WRITE_MS)
       throw new StoreUnavailable('postgres', new Error('The configuration took too long to be written.'));
     const newKeyIds = new Map(newKeys.map(({ key }) => [key.externalId ?? '', key.id]));
     return { difference, newKeyIds, secrets, webhookSecrets, changes, changedVersions, retired };

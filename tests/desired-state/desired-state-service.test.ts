@@ -208,9 +208,22 @@ describe.each(RECORD_STORES)('a configuration in %s', (_store, createRecords) =>
     versions.markStale = async (ids) => {
       await markStale(ids);
       clock.advance(16_000);
+      clock.setWallClockAhead(-3_600_000);
     };
     await expect(apply({ keys: [key('a', { enabled: false })] })).rejects.toThrow(StoreUnavailable);
     expect(await find('a')).toMatchObject({ enabled: true });
+  });
+
+  it('is applied although the wall clock is set ahead meanwhile', async () => {
+    const { key, apply, find } = newOwner();
+    await apply({ keys: [key('a')] });
+    const markStale = versions.markStale.bind(versions);
+    versions.markStale = async (ids) => {
+      await markStale(ids);
+      clock.setWallClockAhead(3_600_000);
+    };
+    await apply({ keys: [key('a', { enabled: false })] });
+    expect(await find('a')).toMatchObject({ enabled: false });
   });
 
   it('is applied only as it was looked at, where its digest is expected', async () => {
