@@ -87,7 +87,10 @@ export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform):
         await pause(LOOK_MS);
     },
     ping: () => limiter.ping(),
-    findFaults: () => findRedisFaults(usageConnection),
+    findFaults: async () => {
+      const faults = await findRedisFaults(usageConnection);
+      return changes.fault === undefined ? faults : [...faults, changes.fault];
+    },
     describeServers: () => describeServers(usageConnection),
     lastFailure: () => failures.values().next().value,
     close: async () => {

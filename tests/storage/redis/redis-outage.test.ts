@@ -363,4 +363,19 @@ describe('the health of a Redis server', () => {
     await replica.usageConnection.config('SET', 'maxmemory-policy', 'allkeys-lru');
     expect(await replica.findFaults()).toEqual([expect.stringContaining('allkeys-lru')]);
   });
+
+  it('is not good while its user may not use the channel of changes', async () => {
+    const server = await startServer();
+    const setRights = (...rights: string[]) =>
+      onRedis(server.url, (direct) => direct.acl('SETUSER', 'gateway', 'on', '>password', ...rights));
+    await setRights('~tg:*', '+@all', '-@admin', '-@dangerous', '+info');
+    const replica = openReplica(server.url.replace('//', '//gateway:password@'));
+    stops.push(() => replica.close());
+    await until(() => replica.limiter.isReady && replica.usageConnection.status === 'ready');
+    const lacking = 'the user lacks a right: docs/settings.md has the ones that it needs';
+    await until(async () => (await replica.findFaults()).includes(lacking));
+    await setRights('&tg:*');
+    await until(() => replica.changes.isSubscribed);
+    expect(await replica.findFaults()).toEqual([]);
+  });
 });

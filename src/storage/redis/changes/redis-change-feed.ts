@@ -1,4 +1,5 @@
 import type { ChangeFeed } from '../../../limiter/record-versions.ts';
+import { failureReason } from '../../failure-reason.ts';
 import type { RedisConnection } from '../redis-connection.ts';
 import { CHANGES_CHANNEL } from '../redis-key-names.ts';
 
@@ -12,6 +13,7 @@ export class RedisChangeFeed implements ChangeFeed {
   readonly #redis: RedisConnection;
   readonly #ping: NodeJS.Timeout;
   #isSubscribed = false;
+  #fault: string | undefined;
 
   /** Subscribes at once, and again whenever the connection was lost. */
   constructor(redis: RedisConnection) {
@@ -30,6 +32,11 @@ export class RedisChangeFeed implements ChangeFeed {
   /** True while changes arrive: nothing published since the last `onReset` was missed. */
   get isSubscribed(): boolean {
     return this.#isSubscribed;
+  }
+
+  /** Why the server rejects the subscription, although there is a connection, for the readiness check; undefined if it does not. */
+  get fault(): string | undefined {
+    return this.#fault;
   }
 
   onChange(changed: (keyId: string) => void): void {
@@ -54,14 +61,17 @@ export class RedisChangeFeed implements ChangeFeed {
     try {
       await this.#redis.subscribe(CHANGES_CHANNEL);
       this.#isSubscribed = true;
+      this.#fault = undefined;
       this.#tellReset();
-    } catch {
-      // The connection broke: 'close' follows, then 'ready' and another attempt.
+    } catch (error) {
+      // Else the connection broke: 'close' follows, then 'ready' and another attempt.
+      if (error instanceof Error && error.name === 'ReplyError') this.#fault = failureReason(error);
     }
   }
 
   /** Caches miss changes from here on, so they are cleared once now and once when the feed is back. */
   #interrupted(): void {
+    this.#fault = undefined;
     if (!this.#isSubscribed) return;
     this.#isSubscribed = false;
     this.#tellReset();
@@ -73,6 +83,7 @@ export class RedisChangeFeed implements ChangeFeed {
 
   async #tryConnection(): Promise<void> {
     if (this.#redis.status !== 'ready') return;
+    if (this.#fault !== undefined) return this.#subscribe();
     try {
       await this.#redis.ping();
     } catch {
