@@ -16,14 +16,16 @@ export function redisUrl(text: string) {
   if (first === undefined || last === undefined) throw new Error('must not be empty');
   const path = decodeURIComponent(last.pathname.slice(1));
   const isNumber = DATABASE_NUMBER.test(path);
+  // A plus sign of a password is one, as before the host: only in forms it stands for a blank.
+  const query = new URLSearchParams(last.search.replaceAll('+', '%2B'));
   return {
     nodes: urls.map(nodeOf),
     isTls: first.protocol === 'rediss:',
     username: decodeURIComponent(first.username) || undefined,
     password: decodeURIComponent(first.password) || undefined,
-    database: Number(last.searchParams.get('db') ?? (isNumber ? path : 0)),
+    database: Number(query.get('db') ?? (isNumber ? path : 0)),
     masterName: path === '' || isNumber ? undefined : path,
-    sentinelPassword: last.searchParams.get('sentinelPassword') ?? undefined,
+    sentinelPassword: query.get('sentinelPassword') ?? undefined,
   };
 }
 

@@ -48,6 +48,13 @@ describe('REDIS_URL', () => {
     });
   });
 
+  it('reads a plus sign in either password as it is written', () => {
+    expect(redisUrl('redis://:a+b%2B@a/orders?sentinelPassword=c+d%2B%20')).toMatchObject({
+      password: 'a+b+',
+      sentinelPassword: 'c+d+ ',
+    });
+  });
+
   it.each(['', 'cache:6379', 'http://secret@cache', 'redis://:secret@cache:port', 'redis://a:1,http://b:2'])(
     'rejects %j without quoting it',
     (text) => {
