@@ -109,8 +109,13 @@ describe('tollgate login --sso at a provider with device authorization', () => {
     await login(origin, signInAs('alice'));
     const headers = await management.sendAs(await tokenOf('default'), 'delete', '/tollgate/session/current');
     expect(headers.status).toBe(200);
-    const { code, stderr } = await tollgate('keys', 'list');
-    expect([code, stderr]).toEqual([3, `Your session has ended: run tollgate login ${origin} --sso\n`]);
+    for (const words of [
+      ['keys', 'list'],
+      ['events', '--follow'],
+    ]) {
+      const { code, stderr } = await tollgate(...words);
+      expect([code, stderr]).toEqual([3, `Your session has ended: run tollgate login ${origin} --sso\n`]);
+    }
   });
 
   it('names the context whose session has ended, so that the next login is with that one', async () => {

@@ -21,14 +21,14 @@ const TEMPORARY: readonly number[] = [429, 502, 503, 504];
  * if the gateway rejects the request, and if more than `retries` attempts to connect for the first time fail.
  */
 export async function* followEvents(
-  { client, output }: Session,
+  session: Session,
   query: EventQuery,
   { retries }: { readonly retries: number },
 ): AsyncGenerator<string> {
   let lastId: string | undefined;
   for (let failures = 0; ; failures += 1) {
     try {
-      for await (const { id, data } of connect(client, query, lastId)) {
+      for await (const { id, data } of connect(session, query, lastId)) {
         failures = 0;
         lastId = id;
         if (data !== '') yield data;
@@ -39,13 +39,13 @@ export async function* followEvents(
     }
     const waitMs = waitMsAfter(failures);
     const what = lastId === undefined ? 'can not be opened' : 'has ended';
-    output.note(`The stream of events ${what}. Connecting again in ${waitMs / 1000} s.`);
+    session.output.note(`The stream of events ${what}. Connecting again in ${waitMs / 1000} s.`);
     await pause(waitMs);
   }
 }
 
 async function* connect(
-  client: Session['client'],
+  { client, fetchOnce }: Session,
   query: EventQuery,
   lastId: string | undefined,
 ): AsyncGenerator<StreamMessage> {
@@ -56,7 +56,7 @@ async function* connect(
       params: { query },
       headers: lastId === undefined ? {} : { 'last-event-id': lastId },
       parseAs: 'stream',
-      fetch: (request) => fetch(request, { signal: silence.signal }),
+      fetch: (request) => fetchOnce(request, silence.signal),
     });
     const stream = (await bodyOf(call)) as ReadableStream<Uint8Array<ArrayBuffer>>;
     const { response } = await call;

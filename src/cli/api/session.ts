@@ -12,6 +12,8 @@ export interface Session {
   readonly client: ManagementClient;
   /** Waits longer: for endpoints that respond only once all of their work is done, however many records that is. */
   readonly patientClient: ManagementClient;
+  /** Sends a request of a client once, without a timeout: for streams, which `signal` ends. */
+  readonly fetchOnce: (request: Request, signal: AbortSignal) => Promise<Response>;
   readonly url: string;
   readonly output: Output;
   readonly terminal: Terminal;
@@ -79,6 +81,7 @@ export async function openSession(options: SessionOptions, terminal: Terminal): 
     terminal,
     client: clientOf(),
     patientClient: clientOf(PATIENT),
+    fetchOnce: (request, signal) => endingWith(connection, () => fetch(request, { signal }))(request),
   };
 }
 
