@@ -103,10 +103,13 @@ function parse(bytes: Buffer): unknown {
   const text = bytes.toString();
   const value = parseText(text);
   const path = inexactNumberIn(text);
-  if (path === undefined) return value;
+  if (path === undefined) return MINUS_ZERO.test(text) ? JSON.parse(JSON.stringify(value)) : value;
   const field = path.length === 0 ? 'body' : fieldName(path.map(shownName));
   throw new InvalidBody([{ field, message: EXACT_NUMBER_RULE }]);
 }
+
+/** Possibly a number: stored as 0, it would differ from what is sent again, and count as a change. */
+const MINUS_ZERO = /-0(?:\.0+)?(?![.\d])/;
 
 function parseText(text: string): unknown {
   try {

@@ -30,6 +30,15 @@ async function etagOf(path: string): Promise<string> {
   return (await management.send('get', path).expect(200)).headers.etag ?? '';
 }
 
+it.each([
+  ['key', keyResource, '{"metadata": {"balance": [-0, -0.0, -0e5]}}'],
+  ['plan', planResource, '{"costs": [{"path": "/free", "cost": -0}]}'],
+] as const)('the ETag of a %s stays when it gets minus zero again', async (_what, make, change) => {
+  const { path } = await make();
+  const patch = () => management.send('patch', path).type('json').send(change).expect(200);
+  expect((await patch()).headers.etag).toBe((await patch()).headers.etag);
+});
+
 describe.each([
   ['key', keyResource, { name: 'another' }, { enabled: false }],
   ['plan', planResource, { limit: 7 }, { description: 'another' }],
