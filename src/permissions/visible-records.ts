@@ -5,12 +5,15 @@ export function isVisible(tags: readonly string[], onlyTags: readonly string[]):
   return onlyTags.every((tag) => tags.includes(tag));
 }
 
-/** The tags, and those that the principal is limited to: what it makes or changes is limited to these, too. */
+/**
+ * The tags, and those that the principal is limited to: what it makes or changes is limited to these, too. Tags that have these already
+ * keep their order, so that a change of something else is none of them.
+ */
 export function withTagsOf(
   tags: readonly string[],
   { onlyTags }: Pick<Principal, 'onlyTags'>,
 ): readonly string[] {
-  return [...new Set([...onlyTags, ...tags])];
+  return [...new Set([...tags, ...onlyTags])];
 }
 
 /** Whether the first permits all that the second does: its scopes, for all keys that it shows. */

@@ -153,6 +153,17 @@ describe('an admin token', () => {
     expect(body.code).toBe('invalid_body');
   });
 
+  it('has no new version either if a token limited to its tags changes it to what it is', async () => {
+    const token = await management.createToken({ onlyTags: ['us', 'eu'] });
+    const { etag } = (await management.send('get', at(token)).expect(200)).headers;
+    const scopes = ['tokens:write', ...(await management.send('get', at(token))).body.scopes];
+    const { secret } = await management.createToken({ scopes, onlyTags: ['eu'] });
+    const { headers, body } = await management
+      .sendAs(secret, 'patch', at(token), { onlyTags: ['us', 'eu'] })
+      .expect(200);
+    expect([headers.etag, body.onlyTags]).toEqual([etag, ['us', 'eu']]);
+  });
+
   it('may be made and changed with null for what it is to have none of', async () => {
     const none = { onlyTags: null, allowedIps: null, expiresAt: null };
     const token = await management.createToken(none);

@@ -342,4 +342,13 @@ describe('a token', () => {
     const widened = await management.sendAs(secret, 'patch', at(made), { onlyTags: [] }).expect(200);
     expect(widened.body.onlyTags).toEqual(['eu']);
   });
+
+  it('limited to tags leaves a webhook in the same state that it changes to what it is', async () => {
+    const made = await create({ onlyTags: ['us', 'eu'] });
+    const { etag } = (await management.send('get', at(made)).expect(200)).headers;
+    const secret = await tokenWith(['keys:read'], { onlyTags: ['eu'] });
+    const same = { description: '', onlyTags: ['us', 'eu'] };
+    const { headers, body } = await management.sendAs(secret, 'patch', at(made), same).expect(200);
+    expect([headers.etag, body.onlyTags]).toEqual([etag, ['us', 'eu']]);
+  });
 });
