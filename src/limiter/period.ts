@@ -34,7 +34,7 @@ const FIXED_UNIT_SECONDS: Readonly<Record<string, number>> = {
 };
 const CALENDAR_UNIT_MONTHS: Readonly<Record<string, number>> = { month: 1, year: MONTHS_IN_YEAR };
 
-const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 const WORDS = /^(?:(\d{1,9}) *)?(second|sec|minute|min|hour|day|week|month|year)s?$/;
 const COMPACT = /^(\d{1,9})([smhd])$/;
 const ISO_CALENDAR = /^p(?=\d)(?:(\d{1,9})y)?(?:(\d{1,9})m)?$/;

@@ -162,6 +162,7 @@ describe('parsePeriod', () => {
     ['1\u00a0hour', 'it has characters that no period has'],
     ['x'.repeat(49), 'it has more than 48 characters'],
     ['1 hour 30 minutes', 'it has none of these forms'],
+    ['', 'it has none of these forms'],
   ])('says which rule %j breaks', (text, fault) => {
     expect(periodFault(text)).toBe(fault);
   });
