@@ -62,11 +62,13 @@ export function queryInstant(
   return parseIsoUtc(text.replace(/ (?=\d\d:\d\d$)/, '+'));
 }
 
+/** The first instant of 1970 in the first time zone that has it: a date of 1970 begins earlier there than in UTC. */
+const EARLIEST_MS = -14 * 3_600_000;
 const LATEST_MS = Date.UTC(9999, 0, 1);
 
 /** Whether every store can be queried for this instant, in milliseconds since 1970. */
 export function isRecordedInstant(ms: number): boolean {
-  return ms >= 0 && ms < LATEST_MS;
+  return ms >= EARLIEST_MS && ms < LATEST_MS;
 }
 
 /** The longest text to search for, in characters. */

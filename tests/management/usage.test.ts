@@ -96,6 +96,15 @@ describe('GET /consumer-api-key/{consumerApiKeyId}/usage', () => {
     ]);
   });
 
+  it.each(['Asia/Kolkata', 'Europe/Berlin', 'Asia/Tokyo'])('begins with 1970 in %s', async (timeZone) => {
+    const sumSince = async (from: string) => {
+      const span = `from=${from}&interval=total&timeZone=${timeZone}`;
+      const series = await Promise.all([get(ofKey(`?${span}`)), get(`/api-keys/usage?${span}`)]);
+      return series.map(({ body: { from, rows } }) => [rows[0].start === from, rows[0].requests]);
+    };
+    expect(await sumSince('1970-01-01')).toEqual(await sumSince('1971-01-01'));
+  });
+
   it('groups by endpoint and by customer from days up', async () => {
     const byEndpoint = await get(ofKey('?interval=total&from=2026-02-02&groupBy=endpoint,key'));
     expect(byEndpoint.body.rows).toMatchObject([
