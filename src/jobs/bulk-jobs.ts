@@ -7,7 +7,7 @@ import { CountMismatch, InvalidBody, JobNotFound, PlanNotFound, TollgateError } 
 import { isKeyId } from '../keys/key-id.ts';
 import type { KeyFilter, KeyListStore } from '../keys/key-list.ts';
 import type { KeyChanges, KeyRepository } from '../keys/key-repository.ts';
-import { withinOwnTags } from '../keys/key-tags.ts';
+import { requireOwnTags } from '../keys/key-tags.ts';
 import { isVisible } from '../permissions/visible-records.ts';
 import type { UnitOfWork } from '../platform/unit-of-work.ts';
 import { isJobId, type Job, type JobAction, type JobFailure } from './job.ts';
@@ -152,7 +152,8 @@ export class BulkJobs {
   }
 
   async #require(changes: KeyChanges, change: ChangeContext): Promise<void> {
-    const { planId } = withinOwnTags(changes, change);
+    const { planId } = changes;
+    requireOwnTags(changes, change, 'tags');
     if (typeof planId === 'string' && !(await this.#options.keys.planExists(planId)))
       throw new PlanNotFound();
   }

@@ -29,11 +29,17 @@ export function withOwnTags(
  * The changes, which keep the tags that the caller is limited to. Throws `InvalidBody` if they remove one of these, or set too many tags.
  */
 export function withinOwnTags(changes: KeyChanges, change: Pick<ChangeContext, 'onlyTags'>): KeyChanges {
-  const { tags, removeTags = [] } = changes;
-  if (removeTags.some((tag) => change.onlyTags.includes(tag))) {
-    throw new InvalidBody([
-      { field: 'removeTags', message: 'must not have tags that the admin token is limited to' },
-    ]);
-  }
+  const { tags } = changes;
+  requireOwnTags(changes, change, 'removeTags');
   return tags === undefined ? changes : { ...changes, tags: withOwnTags(tags, change) };
+}
+
+/** Throws `InvalidBody` for the field with the tags to remove, if the caller is limited to one of these. */
+export function requireOwnTags(
+  { removeTags = [] }: KeyChanges,
+  { onlyTags }: Pick<ChangeContext, 'onlyTags'>,
+  field: 'removeTags' | 'tags',
+): void {
+  if (!removeTags.some((tag) => onlyTags.includes(tag))) return;
+  throw new InvalidBody([{ field, message: 'must not have tags that the admin token is limited to' }]);
 }

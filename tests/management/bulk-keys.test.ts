@@ -197,7 +197,8 @@ describe('Changes of many keys', () => {
     const bulk = (body: object) => management.sendAs(token.secret, 'post', '/api-keys/bulk', body);
     const everything = await bulk({ filter: {}, action: 'disable', dryRun: true }).expect(200);
     expect(everything.body.total).toBe(1);
-    await bulk({ ids: [mine], action: 'remove-tags', tags: ['mine'] }).expect(400);
+    const outOfSight = await bulk({ ids: [mine], action: 'remove-tags', tags: ['mine'] }).expect(400);
+    expect(outOfSight.body.errors).toEqual([expect.objectContaining({ field: 'tags' })]);
     const { body } = await bulk({ ids: [mine, theirs], action: 'disable' }).expect(201);
     const job = await ended(body.jobId);
     expect(job.failed).toEqual([{ consumerApiKeyId: theirs, code: 'key_not_found' }]);
