@@ -799,6 +799,32 @@ describe('a delivery', () => {
     expect(new Set(receiver.ids).size).toBe(2);
   });
 
+  it('is made by the replica at which the next webhook is made, once there was none', async () => {
+    const last = await webhook();
+    const [first, second] = [deliverer(), deliverer()];
+    expect(await first.run()).toBe('delivering');
+    await service.remove(last.webhook.id, change());
+    expect(await first.run()).toBe('no webhooks');
+    await webhook();
+    expect(await second.run()).toBe('delivering');
+  });
+
+  it('that is under way keeps the next replica from delivering also where its webhook is disabled', async () => {
+    const made = await webhook();
+    await makeKey();
+    const response = Promise.withResolvers<Awaited<ReturnType<DeliverySender['send']>>>();
+    const send = jest.fn(() => response.promise);
+    const [first, second] = [deliverer({ sender: { send } }), deliverer()];
+    await first.run();
+    await changeTo(made.webhook.id, { enabled: false });
+    expect(await first.run()).toBe('no webhooks');
+    await changeTo(made.webhook.id, { enabled: true });
+    expect(await second.run()).toBe('another replica delivers');
+    response.resolve({ responseStatus: 204, fault: null, retryAfter: null, durationMs: 1 });
+    await first.settled();
+    expect(await deliveriesOf(made)).toMatchObject([{ status: 'succeeded' }]);
+  });
+
   it('that is under way when its replica stops keeps the next replica from delivering', async () => {
     const made = await webhook();
     await makeKey();

@@ -89,6 +89,8 @@ export class Deliverer {
       page = await queue.served(page.at(-1)?.webhook.id, WEBHOOKS_AT_ONCE);
     }
     this.#pauseAllBut(found);
+    // The next webhook may be made at another replica, which would wait for the end of the lease.
+    if (result === 'no webhooks' && this.#endpoints.size === 0) await this.#release();
     return result;
   }
 
@@ -132,13 +134,19 @@ export class Deliverer {
     await this.settled();
     const tookMs = this.#options.clock.monotonicMs() - (this.#stoppingSinceMs ?? 0);
     // Else the lease ends by itself.
-    if (!this.#mayHold || tookMs > LAST_QUERY_BY_MS) return;
+    if (tookMs > LAST_QUERY_BY_MS) return;
     try {
-      await this.#options.queue.release(this.#holder);
+      await this.#release();
     } catch (error) {
       // The lease ends by itself.
       if (!(error instanceof StoreUnavailable)) throw error;
     }
+  }
+
+  async #release(): Promise<void> {
+    if (!this.#mayHold) return;
+    await this.#options.queue.release(this.#holder);
+    this.#mayHold = false;
   }
 
   async #hold(): Promise<boolean> {
