@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PATIENT_MS } from '../../src/cli/api/session.ts';
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
 import { readSettings, SETTINGS } from '../../src/settings/settings.ts';
 import { startLoad } from '../reliability/support/steady-load.ts';
 import { Admin } from '../support/admin.ts';
@@ -71,7 +72,8 @@ describe('the systemd units', () => {
       expect(valuesOf(unit, 'ExecStart')).toEqual([
         '/usr/local/bin/node --v8-pool-size=1 /opt/tollgate/src/main.ts',
       ]);
-      expect(valuesOf(unit, 'RestartPreventExitStatus')).toEqual(['78']);
+      expect(valuesOf(unit, 'RestartPreventExitStatus')).toEqual([String(EXIT_CODES.configuration)]);
+      expect(valuesOf(unit, 'SuccessExitStatus')).toEqual([String(EXIT_CODES.startEnded)]);
     }
     expect(valuesOf(template, 'KillMode')).toEqual(['control-group']);
     const loaded = valuesOf(template, 'LoadCredential').map((each) => each.split(':')[0]);
