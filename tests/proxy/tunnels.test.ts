@@ -4,13 +4,14 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { StoreUnavailable } from '../../src/errors.ts';
 import type { Reloaded } from '../../src/keys/cache/key-cache.ts';
 import { KeyEntry } from '../../src/keys/cache/key-entry.ts';
-import { systemClock } from '../../src/platform/clock.ts';
 import { Tunnels } from '../../src/proxy/tunnels/tunnels.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/until.ts';
 import type { RawPeer } from './support/raw-peer.ts';
 import { withGateway } from './support/with-gateway.ts';
 
 const NEVER_MS = 600_000;
+const HOUR_MS = 3_600_000;
 const ASKS = [
   'Connection: Upgrade',
   'Upgrade: websocket',
@@ -68,18 +69,20 @@ describe('the tunnels of a key that can not be read', () => {
   const PRESENT = { secretVersion: 1, digest: 'present' };
   const SNAPSHOT = {
     ...{ keyId: 'key_one', version: '1.0', enabled: true, expiresAtMs: null, plan: null, restrictions: null },
-    ...{ secretVersion: 1, previousSecret: { version: 0, validUntilMs: Number.POSITIVE_INFINITY } },
+    ...{ secretVersion: 1, previousSecret: { version: 0, validUntilMs: HOUR_MS } },
   };
   const reads: Reloaded[] = [];
   const sockets: Socket[] = [];
   let server: Server;
   let tunnels: Tunnels;
+  let clock: ManualClock;
 
   beforeEach(async () => {
     reads.length = 0;
+    clock = new ManualClock(0);
     server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    tunnels = new Tunnels({ isCurrent: () => true, reload: (_entry, read) => reads.push(read) }, systemClock);
+    tunnels = new Tunnels({ isCurrent: () => true, reload: (_entry, read) => reads.push(read) }, clock);
   });
 
   afterEach(async () => {
@@ -119,6 +122,18 @@ describe('the tunnels of a key that can not be read', () => {
     for (const read of failed) read(new StoreUnavailable('postgres', undefined), undefined);
     return failed.length;
   }
+
+  it.each([
+    ['the time passes', () => clock.advance(HOUR_MS)],
+    ['the clock is set ahead', () => clock.setWallClockAhead(HOUR_MS)],
+  ])('are checked within a second of the end of a secret, where %s', async (_how, move) => {
+    await openFor(PREVIOUS);
+    jest.advanceTimersByTime(1000);
+    expect(reads).toHaveLength(0);
+    move();
+    jest.advanceTimersByTime(1000);
+    expect(reads).toHaveLength(1);
+  });
 
   it('have each of its secrets read once a second, however often they are checked', async () => {
     await openFor(PREVIOUS, PRESENT);

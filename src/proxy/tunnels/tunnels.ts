@@ -6,23 +6,19 @@ import { Tunnel, type TunnelOptions } from './tunnel.ts';
 
 /** How long to wait before a key is read again after the record store did not respond. Milliseconds. */
 const RETRY_MS = 1000;
-/** How often stuck tunnels are looked for. Milliseconds. */
+/** How often stuck tunnels, and those whose keys have expired, are looked for. Milliseconds. */
 const PROBE_MS = 1000;
-/** The longest delay of a timer in Node. Milliseconds. */
-const LONGEST_TIMER_MS = 2_147_483_647;
-
-interface Expiry {
-  readonly atMs: number;
-  readonly timer: NodeJS.Timeout;
-}
 
 /** The open tunnels by key, so that a key that may no longer be used loses them. */
 export class Tunnels {
   readonly #keys: Pick<KeyCache, 'isCurrent' | 'reload'>;
   readonly #clock: Clock;
   readonly #byKey = new Map<string, Set<Tunnel>>();
-  /** For each key with tunnels that expires, or whose secret does: when to check the key again. */
-  readonly #expiries = new Map<string, Expiry>();
+  /**
+   * For each key with tunnels that expires, or whose secret does: when to check the key again. Milliseconds since 1970. Not as timers: the
+   * clock may be set.
+   */
+  readonly #expiries = new Map<string, number>();
   /** For each key with tunnels that could not be read: when to read it again. */
   readonly #retries = new Map<string, NodeJS.Timeout>();
   #size = 0;
@@ -48,8 +44,7 @@ export class Tunnels {
     this.#size += 1;
     this.#probing ??= setInterval(() => this.#probe(), PROBE_MS).unref();
     const endsAtMs = endOf(entry);
-    if (endsAtMs < (this.#expiries.get(keyId)?.atMs ?? Number.POSITIVE_INFINITY))
-      this.#recheckAt(keyId, endsAtMs);
+    if (endsAtMs < (this.#expiries.get(keyId) ?? Number.POSITIVE_INFINITY)) this.#recheckAt(keyId, endsAtMs);
     // A change while the backend's response was pending rechecked only the tunnels that existed.
     if (!this.#keys.isCurrent(entry, this.#clock.monotonicMs()))
       this.#recheckSecret(keyId, entry.secretVersion);
@@ -102,6 +97,12 @@ export class Tunnels {
   }
 
   #probe(): void {
+    const nowMs = this.#clock.nowMs();
+    for (const [keyId, atMs] of this.#expiries) {
+      if (atMs > nowMs) continue;
+      this.#expiries.delete(keyId);
+      this.recheck(keyId);
+    }
     for (const tunnels of this.#byKey.values()) {
       for (const tunnel of tunnels) tunnel.probe();
     }
@@ -121,18 +122,14 @@ export class Tunnels {
     const open = this.#entriesOf(keyId).filter(
       (each) => entry !== undefined || each.secretVersion !== secretVersion,
     );
-    // An expiry may have been moved, and a timer may come a little early.
+    // An expiry may have been moved.
     this.#recheckAt(keyId, Math.min(...open.map(endOf)));
   }
 
   /** Infinite: never. */
   #recheckAt(keyId: string, atMs: number): void {
-    clearTimeout(this.#expiries.get(keyId)?.timer);
-    this.#expiries.delete(keyId);
-    if (atMs === Number.POSITIVE_INFINITY) return;
-    const leftMs = Math.min(LONGEST_TIMER_MS, Math.max(0, atMs - this.#clock.nowMs()));
-    const timer = setTimeout(() => this.recheck(keyId), leftMs);
-    this.#expiries.set(keyId, { atMs, timer });
+    if (atMs === Number.POSITIVE_INFINITY) this.#expiries.delete(keyId);
+    else this.#expiries.set(keyId, atMs);
   }
 
   #forget(keyId: string, tunnel: Tunnel): void {
