@@ -188,6 +188,20 @@ describe('tollgate webhooks listen', () => {
     expect(listening.lines[0]).toMatchObject({ responseStatus: null, fault: 'ECONNREFUSED' });
   });
 
+  it('skips an interim response of the receiver, as a delivery of the gateway does', async () => {
+    await withServer(
+      (_req, res) => {
+        res.writeContinue();
+        res.writeHead(202).end();
+      },
+      async (url) => {
+        const listening = new Following('webhooks', 'listen', '--forward-to', url, '-o', 'ndjson');
+        await listening.shows(1);
+        expect(listening.lines[0]).toMatchObject({ responseStatus: 202, fault: null });
+      },
+    );
+  });
+
   it.each(['0', '65536', 'ftp://localhost', 'http://user:password@localhost'])(
     'does not send to %s',
     async (target) => {

@@ -90,8 +90,8 @@ export class DeliverySender {
   }
 }
 
-/** The final response: interim ones are skipped, RFC 9110 section 15.2. */
-function responseTo(request: ClientRequest): Promise<IncomingMessage> {
+/** The final response: interim ones are skipped, RFC 9110 section 15.2. Rejects if the connection closes before it. */
+export function responseTo(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on('error', reject).once('response', resolve);
     let interim = 0;

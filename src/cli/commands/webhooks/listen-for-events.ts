@@ -1,4 +1,7 @@
+import { type RequestOptions, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import { type Command, InvalidArgumentError } from 'commander';
+import { responseTo } from '../../../events/delivery/send-delivery.ts';
 import { createWebhookSecret, webhookSignature } from '../../../events/delivery/signature.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { systemRandom } from '../../../platform/random.ts';
@@ -73,26 +76,31 @@ async function forward(body: string, url: URL, secret: string): Promise<Outcome>
   const timestamp = Math.floor(systemClock.nowMs() / 1000);
   const startedMs = systemClock.monotonicMs();
   const passedMs = (): number => Math.round(systemClock.monotonicMs() - startedMs);
+  const deadline = AbortSignal.timeout(FORWARD_TIMEOUT_MS);
+  const headers = {
+    'content-type': 'application/cloudevents+json',
+    'user-agent': 'tollgate',
+    'webhook-id': webhookId,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': webhookSignature([secret], { webhookId, timestamp, body }),
+  };
   try {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/cloudevents+json',
-        'user-agent': 'tollgate',
-        'webhook-id': webhookId,
-        'webhook-timestamp': String(timestamp),
-        'webhook-signature': webhookSignature([secret], { webhookId, timestamp, body }),
-      },
-      body,
-      redirect: 'manual',
-      signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
-    });
-    await response.body?.cancel();
-    return { responseStatus: response.status, fault: null, durationMs: passedMs() };
+    const responseStatus = await statusOf(url, { headers, signal: deadline }, body);
+    return { responseStatus, fault: null, durationMs: passedMs() };
   } catch (error) {
-    const isLate = error instanceof Error && error.name === 'TimeoutError';
-    const cause = error instanceof Error ? error.cause : undefined;
-    return { responseStatus: null, fault: isLate ? 'timeout' : systemCodeOf(cause), durationMs: passedMs() };
+    const fault = deadline.aborted ? 'timeout' : systemCodeOf(error);
+    return { responseStatus: null, fault, durationMs: passedMs() };
+  }
+}
+
+/** The status of the final response. `fetch` would fail at an interim one that was not requested, which a delivery of the gateway skips. */
+async function statusOf(url: URL, options: RequestOptions, body: string): Promise<number | null> {
+  const send = url.protocol === 'https:' ? requestHttps : requestHttp;
+  const request = send(url, { ...options, method: 'POST', agent: false });
+  try {
+    return (await responseTo(request.end(body))).statusCode ?? null;
+  } finally {
+    request.destroy();
   }
 }
 
