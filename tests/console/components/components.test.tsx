@@ -1,5 +1,5 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { act, cleanup, render, screen, waitFor, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { useState } from 'react';
@@ -96,6 +96,18 @@ describe('components of the console', () => {
     cleanup();
     render(<RelativeTime at={null} />);
     expect(document.body.textContent).toBe('never');
+  });
+
+  it.each([
+    [47, 'in 1 day'],
+    [-47, '1 day ago'],
+    [-59 * 24, '1 month ago'],
+    [0, 'now'],
+  ])('name no day or month of the calendar, %d hours from now', (hours, words) => {
+    const now = jest.spyOn(Date, 'now').mockReturnValue(Date.UTC(2026, 0, 5, 10));
+    render(<RelativeTime at={Date.now() + hours * 3_600_000} />);
+    now.mockRestore();
+    expect(document.body.textContent).toBe(words);
   });
 
   it('say a state in words, not by colour alone', () => {

@@ -29,7 +29,9 @@ const UNITS = [
   ['second', 1000],
 ] as const;
 
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+// "Tomorrow" and "last month" would be of the calendar, and differ from a length of time by up to one of them.
+const relative = new Intl.RelativeTimeFormat();
+const present = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' }).format(0, 'second');
 
 /** "2 hours ago", "in 3 days", "now". */
 function relativeTime(at: number, now: number): string {
@@ -37,5 +39,5 @@ function relativeTime(at: number, now: number): string {
   for (const [unit, ms] of UNITS) {
     if (Math.abs(difference) >= ms) return relative.format(Math.trunc(difference / ms), unit);
   }
-  return relative.format(0, 'second');
+  return present;
 }
