@@ -1,6 +1,7 @@
 import { Link } from 'wouter';
 import { KEY_EVENTS } from '../../api/followed.ts';
 import { useLive } from '../../api/live.ts';
+import { LastUse } from '../../components/text/last-use.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
 import { now } from '../../format/now.ts';
 import { counted } from '../../format/numbers.ts';
@@ -64,7 +65,7 @@ export function UnusedKeys() {
           name,
           figures: (
             <span>
-              last used <RelativeTime at={lastUsedAt} />
+              <LastUse at={lastUsedAt} />
             </span>
           ),
         }))

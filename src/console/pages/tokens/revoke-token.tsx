@@ -4,7 +4,7 @@ import { ChangeForm } from '../../components/forms/change-form.tsx';
 import { Dialog } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { toast } from '../../components/states/toast.tsx';
-import { RelativeTime } from '../../components/text/relative-time.tsx';
+import { LastUse } from '../../components/text/last-use.tsx';
 import { scopeWords } from './scope-words.ts';
 import type { TokenDialogProps } from './shown-token.ts';
 import styles from './tokens.module.css';
@@ -42,19 +42,10 @@ export function RevokeToken({ token, onClose }: TokenDialogProps) {
           Its next request is rejected, on every replica. There is no way back: its user needs another one.
         </p>
         <p>
-          It may: {scopeWords(scopes)}.{' '}
-          {lastUsedAt === null ? 'It was never used.' : <LastUse at={lastUsedAt} />} What it did stays in the
-          audit log.
+          It may: {scopeWords(scopes)}. It was <LastUse at={lastUsedAt} />. What it did stays in the audit
+          log.
         </p>
       </ChangeForm>
     </Dialog>
-  );
-}
-
-function LastUse({ at }: { readonly at: string }) {
-  return (
-    <>
-      It was last used <RelativeTime at={at} />.
-    </>
   );
 }

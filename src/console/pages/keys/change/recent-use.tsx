@@ -1,18 +1,19 @@
-import { useScopes } from '../../../api/api-context.tsx';
 import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
 import { jsonSeries } from '../../../api/read-usage-series.ts';
-import { RelativeTime } from '../../../components/text/relative-time.tsx';
+import { LastUse } from '../../../components/text/last-use.tsx';
 import { now } from '../../../format/now.ts';
 import { counted, formatNumber } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Shows who would be affected: "312 requests used this key since 14:00, 20 of them limited." */
+/**
+ * Shows who would be affected: "312 requests used this key since 14:00, 20 of them limited." Where the usage can't be read, it shows only when
+ * the key was last used.
+ */
 export function RecentUse({ apiKey }: { readonly apiKey: KeyDetail }) {
   const { consumerApiKeyId, lastUsedAt } = apiKey;
-  const { can } = useScopes();
   const live = useLive(
     ['key-recent-use', consumerApiKeyId],
     (client, signal) =>
@@ -28,19 +29,19 @@ export function RecentUse({ apiKey }: { readonly apiKey: KeyDetail }) {
       ),
     { scope: 'usage:read' },
   );
-  if (!can('usage:read'))
+  if (live.status === 'loading') return <p>Counting the requests of the last hour…</p>;
+  if (live.data === undefined)
     return (
       <p>
-        It was last used <RelativeTime at={lastUsedAt} />.
+        It was <LastUse at={lastUsedAt} />.
       </p>
     );
-  if (live.data === undefined) return <p>Counting the requests of the last hour…</p>;
   const [row] = live.data.rows;
   const since = timeOf(Date.parse(live.data.from));
   if (row === undefined)
     return (
       <p>
-        No request used this key since {since}; it was last used <RelativeTime at={lastUsedAt} />.
+        No request used this key since {since}; it was <LastUse at={lastUsedAt} />.
       </p>
     );
   return (

@@ -68,18 +68,21 @@ function Timeline({ createdAt, rotation }: TimelineProps) {
         New secret made <RelativeTime at={rotation.startedAt} />
       </li>
       <li data-now="">
-        {rotation.previousLastUsedAt === null ? (
-          'The previous secret was not used since'
-        ) : (
-          <>
-            The previous secret was last used <RelativeTime at={rotation.previousLastUsedAt} />
-          </>
-        )}
+        <PreviousUse rotation={rotation} />
       </li>
       <li>
         The previous secret ends <RelativeTime at={rotation.previousValidUntil} />
       </li>
     </ol>
+  );
+}
+
+function PreviousUse({ rotation: { previousLastUsedAt } }: Pick<TimelineProps, 'rotation'>) {
+  if (previousLastUsedAt === null) return 'The previous secret was not used since';
+  return (
+    <>
+      The previous secret was last used <RelativeTime at={previousLastUsedAt} />
+    </>
   );
 }
 
@@ -108,8 +111,7 @@ function EndRotationDialog({ keyId, keep, rotation, onClose }: EndRotationDialog
       description={
         keep === 'new' ? (
           <>
-            The previous secret, last used <RelativeTime at={rotation.previousLastUsedAt} />, gets 401 from
-            the next request on.
+            <PreviousUse rotation={rotation} />. It gets 401 from the next request on.
           </>
         ) : (
           'The new secret gets 401 from the next request on, and the previous one stays. Who has the new one already needs the old one again.'
