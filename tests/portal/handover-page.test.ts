@@ -8,6 +8,7 @@ import { until } from '../support/until.ts';
 import {
   accessibilityFaults,
   asksBeforeLeaving,
+  contentWhileLeft,
   focused,
   NARROWEST,
   openPage,
@@ -61,6 +62,15 @@ describe('the page of a hand-over link', () => {
     await page.getByText(/^This link was used at .*If that was not you/).waitFor();
     expect(await page.content()).not.toContain(secret);
     expect(faults).toEqual([]);
+  });
+
+  it('keeps no secret for a browser that shows the page again after Back', async () => {
+    const { url, secret } = await makeLink('Left', 'and come back to');
+    const { page } = await open(url);
+    await page.getByRole('button', { name: SHOW }).click();
+    await page.getByText(secret).waitFor();
+    expect(await contentWhileLeft(page)).not.toContain(secret);
+    await page.getByText(/^This link was used at/).waitFor();
   });
 
   it('gives the focus to the heading of the secret as it appears', async () => {

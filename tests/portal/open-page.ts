@@ -35,6 +35,16 @@ export async function openPage(browser: Browser, url: string, look: Look): Promi
   return { page, faults, requests };
 }
 
+/** Leaves a page that the browser keeps, and comes back to it. What it held meanwhile. */
+export async function contentWhileLeft(page: Page): Promise<string> {
+  const transition = (type: string) =>
+    `dispatchEvent(new PageTransitionEvent('${type}', { persisted: true }))`;
+  await page.evaluate(transition('pagehide'));
+  const content = await page.content();
+  await Promise.all([page.waitForEvent('load'), page.evaluate(transition('pageshow'))]);
+  return content;
+}
+
 export async function accessibilityFaults(page: Page): Promise<unknown> {
   await page.evaluate(await readFile(AXE, 'utf8'));
   return page.evaluate(

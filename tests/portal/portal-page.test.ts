@@ -9,6 +9,7 @@ import { until } from '../support/until.ts';
 import {
   accessibilityFaults,
   asksBeforeLeaving,
+  contentWhileLeft,
   focused,
   NARROWEST,
   openPage,
@@ -199,6 +200,17 @@ describe('the portal', () => {
     await page.clock.runFor(300_000);
     await page.evaluate('1');
     expect(looks()).toBe(visible);
+  });
+
+  it('keeps nothing of the key for a browser that shows the page again after Back', async () => {
+    const { secret } = await makeKey('Left app', { selfService: ['rotate'] });
+    const { page } = await open('light');
+    await signIn(page, secret);
+    await page.getByRole('button', { name: 'Make a new secret' }).click();
+    const rotated = (await page.locator('[data-secret]').textContent()) ?? 'no secret';
+    const left = await contentWhileLeft(page);
+    for (const each of ['Left app', rotated]) expect(left).not.toContain(each);
+    await page.getByLabel('API key', { exact: true }).waitFor();
   });
 
   it('keeps a key signed in when a look of the one before fails late', async () => {

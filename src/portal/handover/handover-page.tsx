@@ -1,8 +1,8 @@
-import { render } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { CopyButton } from '../shared/copy-button.tsx';
 import { instantInWords } from '../shared/instant-in-words.ts';
 import '../shared/page.css';
+import { showPage } from '../shared/show-page.ts';
 import { useLeaveQuestion } from '../shared/use-leave-question.ts';
 import { WORDS } from '../words.ts';
 import { type OpenedLink, openLink, type RevealedLink, revealLink } from './open-link.ts';
@@ -145,7 +145,6 @@ function deadSentence({ state, usedAt, expiresAt }: OfferProps['link']): string 
   return state in others ? others[state as keyof typeof others] : words.unknown;
 }
 
-const root = document.getElementById('root');
 // The part after the # reaches no server. A link that is pasted over this page is another one.
 window.addEventListener('hashchange', () => location.reload());
-if (root !== null) render(<HandoverPage token={location.hash.slice(1)} />, root);
+showPage(<HandoverPage token={location.hash.slice(1)} />);

@@ -1,6 +1,6 @@
-import { render } from 'preact';
 import { useState } from 'preact/hooks';
 import '../shared/page.css';
+import { showPage } from '../shared/show-page.ts';
 import { useLeaveQuestion } from '../shared/use-leave-question.ts';
 import { WORDS } from '../words.ts';
 import { KeyPage } from './key-page.tsx';
@@ -63,9 +63,4 @@ function PortalPage({ facts }: { readonly facts: PageFacts }) {
   );
 }
 
-const root = document.getElementById('root');
-// A browser may keep a page that was left, with the key in its memory, and show it again.
-window.addEventListener('pageshow', ({ persisted }) => {
-  if (persisted) location.reload();
-});
-if (root !== null) render(<PortalPage facts={pageFacts()} />, root);
+showPage(<PortalPage facts={pageFacts()} />);
