@@ -272,6 +272,19 @@ describe('the portal', () => {
     await spoken.waitFor({ state: 'detached' });
   });
 
+  it('lets screen readers say the use in a chosen range, but not at each refresh', async () => {
+    const { secret } = await makeKey('Heard app');
+    const { page } = await open('light');
+    await signIn(page, secret);
+    await page.locator('figcaption[aria-live=off]', { hasText: '24 hours: No requests' }).waitFor();
+    await page.getByRole('radio', { name: '7 days' }).check();
+    const spoken = page.locator('figcaption[aria-live=polite]', { hasText: '7 days: No requests' });
+    await spoken.waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.locator('figcaption[aria-live=off]', { hasText: '7 days: No requests' }).waitFor();
+  });
+
   it('shows the ten busiest endpoints and the rest, and examples with the address of PUBLIC_URL', async () => {
     const { id, secret } = await makeKey('Busy app');
     for (let path = 0; path < 12; path += 1) await use(secret, `/v1/things/${path}`);

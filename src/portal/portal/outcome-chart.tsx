@@ -9,18 +9,24 @@ const HEIGHT = 160;
 
 interface OutcomeChartProps {
   readonly buckets: readonly Bucket[];
-  readonly interval: Range['interval'];
+  readonly range: Range;
+  /** Whether the sentence is read out when it changes. */
+  readonly isSpoken: boolean;
 }
 
 /** Requests by outcome over time, as bars, with the same numbers as a table. */
-export function OutcomeChart({ buckets, interval }: OutcomeChartProps) {
+export function OutcomeChart({ buckets, range: { days, interval }, isSpoken }: OutcomeChartProps) {
   const totals = OUTCOMES.map((outcome) => buckets.reduce((sum, bucket) => sum + bucket[outcome], 0));
   const [allowed = 0, limited = 0, failed = 0] = totals;
   const most = Math.max(1, ...buckets.map(totalOf));
   const [first, last] = [buckets[0], buckets.at(-1)];
   return (
     <figure class="chart">
-      <figcaption>{words.sentence(allowed, limited, failed)}</figcaption>
+      <figcaption aria-live={isSpoken ? 'polite' : 'off'} aria-atomic="true">
+        {/* Without it, the sentence of another range could be the same, and nothing would be read out. */}
+        <span class="hidden">{words.days(days)}: </span>
+        {words.sentence(allowed, limited, failed)}
+      </figcaption>
       <ul class="legend">
         {OUTCOMES.map((outcome, index) => (
           <li key={outcome} class={outcome}>
@@ -81,7 +87,11 @@ function Bar({ bucket, place, width, most }: BarProps) {
   );
 }
 
-function OutcomeTable({ buckets, interval }: OutcomeChartProps) {
+interface OutcomeTableProps extends Pick<OutcomeChartProps, 'buckets'> {
+  readonly interval: Range['interval'];
+}
+
+function OutcomeTable({ buckets, interval }: OutcomeTableProps) {
   return (
     <table>
       <thead>

@@ -35,6 +35,8 @@ interface UsagePanelsProps {
 /** The use of a key over time and by endpoint, and what was limited in the last day. */
 export function UsagePanels({ service, at }: UsagePanelsProps) {
   const [range, setRange] = useState(LAST_DAY);
+  /** The `at` at which the consumer has chosen the range: what is read again by itself is not read out. */
+  const [chosenAt, setChosenAt] = useState<number>();
   const [shown, setShown] = useState<Shown>();
   const [fault, setFault] = useState<string>();
   useEffect(() => {
@@ -61,7 +63,13 @@ export function UsagePanels({ service, at }: UsagePanelsProps) {
       <section class="panel" aria-busy={shown?.range !== range}>
         <h2>{words.title}</h2>
         <div class="row">
-          <RangeChoice chosen={range} onChange={setRange} />
+          <RangeChoice
+            chosen={range}
+            onChange={(next) => {
+              setRange(next);
+              setChosenAt(at);
+            }}
+          />
           <button type="button" onClick={save}>
             {words.csv}
           </button>
@@ -74,7 +82,7 @@ export function UsagePanels({ service, at }: UsagePanelsProps) {
         {shown === undefined ? (
           <p class="soft waiting">{fault === undefined && words.loading}</p>
         ) : (
-          <OutcomeChart buckets={shown.buckets} interval={shown.range.interval} />
+          <OutcomeChart buckets={shown.buckets} range={shown.range} isSpoken={chosenAt === at} />
         )}
       </section>
       {shown !== undefined && <EndpointsPanel {...shown} />}
