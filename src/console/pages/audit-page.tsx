@@ -6,6 +6,7 @@ import { type LivePages, useLivePages } from '../api/live-pages.ts';
 import { useAddress } from '../api/use-address.ts';
 import { Button, TextButton } from '../components/forms/button.tsx';
 import { CsvButton } from '../components/forms/csv-button.tsx';
+import { focusFilters } from '../components/forms/focus-filters.ts';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { SecondLine } from '../components/layout/second-line.tsx';
@@ -35,6 +36,10 @@ function AuditLog() {
   const filter = readAuditFilter(params);
   const isFiltered = Object.values(filter).some((value) => value !== '');
   const entries = useAuditEntries(filter);
+  const clear = () => {
+    change(NO_FILTER);
+    focusFilters();
+  };
   return (
     <>
       <PageHeader
@@ -47,7 +52,7 @@ function AuditLog() {
           </>
         }
       />
-      <AuditFilters filter={filter} onChange={change} isFiltered={isFiltered} />
+      <AuditFilters filter={filter} onChange={change} isFiltered={isFiltered} onClear={clear} />
       <Count entries={entries} />
       <NewEntries entries={entries} />
       <DataTable
@@ -58,7 +63,7 @@ function AuditLog() {
         onOpen={setShown}
         pages={entries}
         total={entries.total}
-        empty={<NoEntries isFiltered={isFiltered} onClear={() => change(NO_FILTER)} />}
+        empty={<NoEntries isFiltered={isFiltered} onClear={clear} />}
       />
       {shown !== undefined && <AuditEntryDialog entry={shown} onClose={() => setShown(undefined)} />}
     </>
@@ -77,10 +82,15 @@ function Count({ entries: { total, isFollowed } }: { readonly entries: Entries }
   );
 }
 
+interface NewEntriesProps {
+  readonly entries: Pick<Entries, 'isBehind' | 'refresh'>;
+}
+
 /** Offers to read a long list again. It is not read by itself: the reader would lose the place. */
-function NewEntries({ entries: { isBehind, refresh } }: { readonly entries: Entries }) {
+export function NewEntries({ entries: { isBehind, refresh } }: NewEntriesProps) {
   const show = () => {
     window.scrollTo(0, 0);
+    focusFilters();
     refresh();
   };
   return (

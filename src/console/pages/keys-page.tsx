@@ -5,6 +5,7 @@ import { useApi, useScopes } from '../api/api-context.tsx';
 import { useLive } from '../api/live.ts';
 import { useLivePages } from '../api/live-pages.ts';
 import { Button, TextButton } from '../components/forms/button.tsx';
+import { focusFilters } from '../components/forms/focus-filters.ts';
 import { DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { EmptyState } from '../components/states/empty-state.tsx';
@@ -98,6 +99,10 @@ function Count({ shown, filter }: { readonly shown: number | undefined; readonly
       }),
     { scope: 'keys:read', enabled: isDefault, pollMs: 30_000 },
   ).data?.total;
+  const showAll = () => {
+    filter.set('status', 'all');
+    focusFilters();
+  };
   return (
     <p className={styles.count} role="status">
       {shown !== undefined && counted(shown, 'key')}
@@ -105,7 +110,7 @@ function Count({ shown, filter }: { readonly shown: number | undefined; readonly
         <>
           {' '}
           · {counted(hidden, 'disabled or expired key')} not shown{' '}
-          <TextButton onClick={() => filter.set('status', 'all')}>Show all</TextButton>
+          <TextButton onClick={showAll}>Show all</TextButton>
         </>
       )}
     </p>

@@ -4,6 +4,7 @@ import { useApi, useScopes } from '../api/api-context.tsx';
 import { useLivePages } from '../api/live-pages.ts';
 import { Button, ButtonLink } from '../components/forms/button.tsx';
 import { Input } from '../components/forms/field.tsx';
+import { focusFilters } from '../components/forms/focus-filters.ts';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { EmptyState } from '../components/states/empty-state.tsx';
@@ -30,6 +31,10 @@ function PlanList() {
   const q = params.get('q') ?? '';
   const plans = usePlans(q);
   const search = (text: string) => setParams(text === '' ? {} : { q: text }, { replace: true });
+  const clear = () => {
+    search('');
+    focusFilters();
+  };
   return (
     <>
       <PageHeader
@@ -62,7 +67,7 @@ function PlanList() {
         rowHref={({ rateLimitId }) => `/plans/${encodeURIComponent(rateLimitId)}`}
         pages={plans}
         total={plans.total}
-        empty={q === '' ? <NoPlans /> : <NoMatch q={q} onClear={() => search('')} />}
+        empty={q === '' ? <NoPlans /> : <NoMatch q={q} onClear={clear} />}
       />
     </>
   );

@@ -11,7 +11,14 @@ afterEach(cleanup);
 function enter(label: string, value: string): readonly Partial<AuditFilter>[] {
   const asked: Partial<AuditFilter>[] = [];
   const filter = readAuditFilter(new URLSearchParams());
-  render(<AuditFilters filter={filter} isFiltered={false} onChange={(fields) => asked.push(fields)} />);
+  render(
+    <AuditFilters
+      filter={filter}
+      isFiltered={false}
+      onChange={(fields) => asked.push(fields)}
+      onClear={() => undefined}
+    />,
+  );
   const field = screen.getByLabelText(label);
   fireEvent.change(field, { target: { value } });
   fireEvent.keyDown(field, { key: 'Enter' });

@@ -2,16 +2,17 @@ import { type ReactNode, useEffect, useId, useState } from 'react';
 import { Button } from '../../components/forms/button.tsx';
 import { Input, Select } from '../../components/forms/field.tsx';
 import styles from './audit.module.css';
-import { type AuditFilter, NO_FILTER } from './audit-filter.ts';
+import type { AuditFilter } from './audit-filter.ts';
 import { ACTION_WORDS, type AuditAction } from './audit-words.ts';
 
 interface AuditFiltersProps {
   readonly filter: AuditFilter;
   readonly onChange: (fields: Partial<AuditFilter>) => void;
   readonly isFiltered: boolean;
+  readonly onClear: () => void;
 }
 
-export function AuditFilters({ filter, onChange, isFiltered }: AuditFiltersProps) {
+export function AuditFilters({ filter, onChange, isFiltered, onClear }: AuditFiltersProps) {
   return (
     <search className={styles.filters}>
       <Filter label="Action" wide>
@@ -52,7 +53,7 @@ export function AuditFilters({ filter, onChange, isFiltered }: AuditFiltersProps
         />
       </Filter>
       {isFiltered && (
-        <Button look="quiet" onClick={() => onChange(NO_FILTER)}>
+        <Button look="quiet" onClick={onClear}>
           Clear
         </Button>
       )}

@@ -4,6 +4,7 @@ import { useScopes } from '../../api/api-context.tsx';
 import { useLive } from '../../api/live.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { Input, type Option, Select } from '../../components/forms/field.tsx';
+import { focusFilters } from '../../components/forms/focus-filters.ts';
 import { KeyName } from '../../components/text/key-name.tsx';
 import { dateText } from '../../format/date-text.ts';
 import { localTimeZone } from '../../format/exact-time.ts';
@@ -28,6 +29,10 @@ const NO_FILTERS = {
 export function UsageControls({ view, onChange }: UsageControlsProps) {
   const { filters } = view;
   const isFiltered = Object.keys(filters).length > 0;
+  const remove = (fields: Partial<typeof NO_FILTERS>) => {
+    onChange(fields);
+    focusFilters();
+  };
   return (
     <search className={styles.controls}>
       <RangeControls view={view} onChange={onChange} />
@@ -54,10 +59,10 @@ export function UsageControls({ view, onChange }: UsageControlsProps) {
         Compare with before
       </label>
       {filters.consumerApiKeyId !== undefined && (
-        <KeyChip id={filters.consumerApiKeyId} onRemove={() => onChange({ consumerApiKeyId: undefined })} />
+        <KeyChip id={filters.consumerApiKeyId} onRemove={() => remove({ consumerApiKeyId: undefined })} />
       )}
       {isFiltered && (
-        <Button look="quiet" onClick={() => onChange(NO_FILTERS)}>
+        <Button look="quiet" onClick={() => remove(NO_FILTERS)}>
           Clear filters
         </Button>
       )}

@@ -4,6 +4,7 @@ import { useLivePages } from '../../api/live-pages.ts';
 import { useAddress } from '../../api/use-address.ts';
 import { Button, TextButton } from '../../components/forms/button.tsx';
 import { Select } from '../../components/forms/field.tsx';
+import { focusFilters } from '../../components/forms/focus-filters.ts';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { Panel } from '../../components/layout/panel.tsx';
 import { SecondLine } from '../../components/layout/second-line.tsx';
@@ -25,6 +26,10 @@ export function DeliveriesPanel({ webhook }: { readonly webhook: Webhook }) {
   const status = statusOf(params.get('status'));
   const deliveries = useDeliveries(webhook.webhookId, status);
   const listed = deliveries.data?.find(({ deliveryId }) => deliveryId === opened?.deliveryId);
+  const showAll = () => {
+    change({ status: '' });
+    focusFilters();
+  };
   // The dialog outlasts the row: newer deliveries, or the filter, may take it out of the list.
   if (listed !== undefined && listed !== opened) setOpened(listed);
   return (
@@ -33,13 +38,15 @@ export function DeliveriesPanel({ webhook }: { readonly webhook: Webhook }) {
       title="Deliveries"
       about="Kept for 7 days after success, for 30 days after failure"
       action={
-        <Select
-          className={styles.filter}
-          aria-label="Status of the deliveries"
-          value={status ?? ''}
-          options={[['', 'All'], ...Object.entries(STATUS_WORDS)]}
-          onText={(value) => change({ status: value })}
-        />
+        <search>
+          <Select
+            className={styles.filter}
+            aria-label="Status of the deliveries"
+            value={status ?? ''}
+            options={[['', 'All'], ...Object.entries(STATUS_WORDS)]}
+            onText={(value) => change({ status: value })}
+          />
+        </search>
       }
     >
       <DataTable
@@ -49,7 +56,7 @@ export function DeliveriesPanel({ webhook }: { readonly webhook: Webhook }) {
         rowId={({ deliveryId }) => deliveryId}
         pages={deliveries}
         staysLive
-        empty={<NoDeliveries isFiltered={status !== undefined} onClear={() => change({ status: '' })} />}
+        empty={<NoDeliveries isFiltered={status !== undefined} onClear={showAll} />}
       />
       {opened !== undefined && (
         <DeliveryDialog

@@ -1,6 +1,7 @@
 import type { paths } from '../../../../client/management-api.ts';
 import { useAddress } from '../../../api/use-address.ts';
 import type { Option } from '../../../components/forms/field.tsx';
+import { focusFilters } from '../../../components/forms/focus-filters.ts';
 import type { Sort } from '../../../components/layout/data-table.tsx';
 import { SOON_DAYS } from '../key-state.tsx';
 
@@ -63,7 +64,10 @@ export function useKeyFilter(): KeyFilter {
     set: (name, value) => change({ [name]: value }),
     sort,
     setSort: (next) => change({ sort: next.column, order: next.order }),
-    clear: () => change(Object.fromEntries([...FILTERS, 'sort', 'order'].map((name) => [name, '']))),
+    clear: () => {
+      change(Object.fromEntries([...FILTERS, 'sort', 'order'].map((name) => [name, ''])));
+      focusFilters();
+    },
     isFiltered: given.length > 0 || status !== 'active',
     everyState,
     query: { ...everyState, ...(status !== 'all' && { status }) },

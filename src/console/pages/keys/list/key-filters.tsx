@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react';
 import { useScopes } from '../../../api/api-context.tsx';
 import { Button } from '../../../components/forms/button.tsx';
 import { Input, type Option, Select } from '../../../components/forms/field.tsx';
+import { focusFilters } from '../../../components/forms/focus-filters.ts';
 import { usePlanIds } from '../plan-choice.tsx';
 import { type KeyFilter, STATES } from './key-filter.ts';
 import styles from './keys-page.module.css';
@@ -33,7 +34,15 @@ export function KeyFilters({ filter }: { readonly filter: KeyFilter }) {
       />
       {can('plans:read') && <PlanSelect filter={filter} />}
       {CHIPS.map(({ field, label }) => (
-        <Chip key={field} name={label} value={filter.get(field)} onRemove={() => filter.set(field, '')} />
+        <Chip
+          key={field}
+          name={label}
+          value={filter.get(field)}
+          onRemove={() => {
+            filter.set(field, '');
+            focusFilters();
+          }}
+        />
       ))}
       {(filter.isFiltered || filter.sort.column !== 'createdAt') && (
         <Button look="quiet" onClick={filter.clear}>

@@ -1,0 +1,86 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { screen, waitFor } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import { useState } from 'react';
+import { AuditPage, NewEntries } from '../../../src/console/pages/audit-page.tsx';
+import { KeysPage } from '../../../src/console/pages/keys-page.tsx';
+import { PlansPage } from '../../../src/console/pages/plans-page.tsx';
+import { UsagePage } from '../../../src/console/pages/usage-page.tsx';
+import { DeliveriesPanel } from '../../../src/console/pages/webhooks/deliveries-panel.tsx';
+import { HeaderFields } from '../../../src/console/pages/webhooks/header-fields.tsx';
+import type { HeaderDraft } from '../../../src/console/pages/webhooks/webhook-draft.ts';
+import { WEBHOOK } from './support/records.ts';
+import { withScriptedGateway } from './support/stage.tsx';
+
+const gateway = withScriptedGateway();
+const user = userEvent.setup();
+
+/** An empty list of each kind. The total makes the list of keys say that it hides some. */
+const NOTHING = { apiKeys: [], rateLimits: [], entries: [], deliveries: [], total: 1, timeZone: 'UTC' };
+const HOUR = {
+  from: '2026-01-05T10:00:00Z',
+  to: '2026-01-05T11:00:00Z',
+  completeUntil: '2026-01-05T11:00:00Z',
+};
+
+beforeEach(() => gateway.reply(200, { ...NOTHING, ...HOUR, rows: [] }));
+
+const focused = () => document.activeElement?.getAttribute('aria-label') ?? labelOf(document.activeElement);
+
+function labelOf(control: Element | null): string | null | undefined {
+  return control?.closest('label')?.querySelector('span')?.textContent;
+}
+
+function Log() {
+  const [isBehind, setBehind] = useState(true);
+  return (
+    <>
+      <search>
+        <select aria-label="Action" />
+      </search>
+      <NewEntries entries={{ isBehind, refresh: () => setBehind(false) }} />
+    </>
+  );
+}
+
+function Headers() {
+  const [headers, setHeaders] = useState<readonly HeaderDraft[]>();
+  return (
+    <HeaderFields headers={headers} present={['x-team', 'x-key']} onChange={setHeaders} error={undefined} />
+  );
+}
+
+describe('a button that goes away when it is pressed', () => {
+  it.each([
+    ['Show all', 'State', KeysPage, ''],
+    ['Clear filters', 'State', KeysPage, '?tag=eu'],
+    ['Remove the filter Tag', 'State', KeysPage, '?tag=eu'],
+    ['Clear', 'Action', AuditPage, '?action=key.create'],
+    ['Clear the filters', 'Action', AuditPage, '?action=key.create'],
+    ['Clear filters', 'Range', UsagePage, '?tag=eu'],
+    ['Show all keys', 'Range', UsagePage, '?consumerApiKeyId=key_1'],
+    ['Clear the search', 'Search plans', PlansPage, '?q=gold'],
+    ['Show all', 'Status of the deliveries', () => <DeliveriesPanel webhook={WEBHOOK} />, '?status=failed'],
+  ])('gives its focus to a filter: %s, to %s', async (name, filter, Page, address) => {
+    window.history.replaceState(null, '', `/${address}`);
+    gateway.render(['keys:read', 'webhooks:read', 'plans:read', 'usage:read', 'audit:read'], <Page />);
+    const [button] = await screen.findAllByRole('button', { name });
+    if (button !== undefined) await user.click(button);
+    await waitFor(() => expect(button?.isConnected).toBe(false));
+    expect(focused()).toBe(filter);
+  });
+
+  it('gives its focus to a filter, above the entries that it shows', async () => {
+    gateway.render([], <Log />);
+    await user.click(screen.getByRole('button', { name: 'Show new entries' }));
+    expect(screen.queryByRole('button')).toBeNull();
+    expect(focused()).toBe('Action');
+  });
+
+  it('gives its focus to the first of the fields that it makes', async () => {
+    gateway.render([], <Headers />);
+    await user.click(screen.getByRole('button', { name: 'Write them again' }));
+    expect(focused()).toBe('Value of header 1');
+  });
+});
