@@ -51,7 +51,8 @@ export function filesOfPrimary(): Promise<WorkerStart> {
 
 /** Sends a message unless the primary process is gone: then this process is about to stop. */
 export function sendToPrimary(message: WorkerMessage): void {
-  if (process.connected) process.send?.(message);
+  // It may be gone although this process has not noticed it yet: without a callback the error would end this process at once.
+  if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }
 
 function isFiles(message: unknown): message is FilesMessage {
