@@ -25,6 +25,7 @@ interface OwnKeyRequest {
 }
 
 type PresentedKeyOptions = Pick<CurrentKeyOptions, 'clock' | 'trustedProxies' | 'isOwnPage'>;
+type ServeOptions = PresentedKeyOptions & Pick<ProxyOptions, 'previousSecretUses'>;
 
 /** Responds to consumers about their own keys. */
 export interface SelfService {
@@ -71,11 +72,12 @@ function findEndpoint(service: SelfService): Step {
   };
 }
 
-function serve(service: SelfService, options: PresentedKeyOptions): Step {
+function serve(service: SelfService, options: ServeOptions): Step {
   return (exchange) => {
     const { req, res, head, entry, requestId } = exchange;
     if (entry === undefined || exchange.isClosed) return;
     const { keyId } = entry.snapshot;
+    if (entry.previousUntilMs !== null) options.previousSecretUses.note(keyId, entry.secretVersion);
     const notes: RequestNotes = { requestId, actor: keyId };
     const noteError = (): void => {
       exchange.errorCode = notes.errorCode;

@@ -304,6 +304,16 @@ describe('a consumer that may rotate its key', () => {
     expect([again.status, again.body.code]).toEqual([409, 'rotation_in_progress']);
   });
 
+  it('is noted as a user of the secret before, so that its rotation is not ended too soon', async () => {
+    const { id, secret } = await rotatableKey();
+    const { body } = await rotate(secret, { graceSeconds: 600 });
+    const lastUsed = async () => (await fleet.admin.detail(id)).rotation.previousLastUsedAt;
+    expect((await askSoon(SELF, body.secret)).status).toBe(200);
+    expect(await lastUsed()).toBeNull();
+    expect((await askSoon(SELF, secret, { replica: 1 })).status).toBe(200);
+    await until(async () => (await lastUsed()) !== null);
+  });
+
   it('gets none for the secret before, also if its grace ends during the request', async () => {
     const database = new Client(fleet.databaseUrl);
     await database.connect();
