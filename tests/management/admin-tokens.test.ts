@@ -76,6 +76,12 @@ describe('an admin token', () => {
     expect(body.errors).toContainEqual(expect.objectContaining({ field }));
   });
 
+  it('is not made with a passed expiry, and the error has the rule of tokens', async () => {
+    const fields = { name: 'x', scopes: ['keys:read'], expiresAt: '2020-01-01T00:00:00Z' };
+    const { body } = await management.send('post', '/tollgate/admin-token/create', fields).expect(400);
+    expect(body.errors[0].message).toMatch(/null for a token that never expires; it has passed already$/);
+  });
+
   it('is listed newest first, page by page', async () => {
     const older = await management.createToken();
     const newer = await management.createToken();

@@ -112,14 +112,16 @@ export interface WrittenKeyFields {
   readonly selfService?: readonly SelfServiceAction[] | null;
 }
 
-/** Checks what the schema can't: the expiry must be in the future. Throws `InvalidBody`. */
-export function readExpiry(text: string | null | undefined, clock: Clock): number | null | undefined {
+/** Checks what the schema can't: the expiry must be in the future. `rule` is that of the field. Throws `InvalidBody`. */
+export function readExpiry(
+  text: string | null | undefined,
+  clock: Clock,
+  rule: string = KEY_FIELDS.expiresAt.description,
+): number | null | undefined {
   if (text === null || text === undefined) return text;
   const expiresAtMs = parseIsoUtc(text);
   if (expiresAtMs !== undefined && expiresAtMs > clock.nowMs()) return expiresAtMs;
-  throw new InvalidBody([
-    { field: 'expiresAt', message: `${KEY_FIELDS.expiresAt.description}; it has passed already` },
-  ]);
+  throw new InvalidBody([{ field: 'expiresAt', message: `${rule}; it has passed already` }]);
 }
 
 /** Checks what the schema can't: the size and the depth of metadata, and characters that Postgres can't store. */

@@ -42,7 +42,7 @@ export interface WrittenTokenFields {
 /** The fields in the body. Throws `InvalidBody`. */
 export function readTokenFields(body: WrittenTokenFields, clock: Clock): Partial<AdminTokenFields> {
   const { name, scopes, onlyTags, allowedIps } = body;
-  const expiresAtMs = readExpiry(body.expiresAt, clock);
+  const expiresAtMs = readExpiry(body.expiresAt, clock, TOKEN_FIELDS.expiresAt.description);
   return {
     ...(name !== undefined && { name: name.trim() }),
     ...(scopes !== undefined && { scopes: expandScopes(scopes) }),
