@@ -340,6 +340,15 @@ describe('a row of tollgate import csv', () => {
     }
   });
 
+  it('is named by its place in the file, where there are blank lines too', async () => {
+    const path = await file('blank.csv', 'name,secret\n\nwithout,\n\n\nshifted,a,b\n');
+    const { report } = await imported('csv', path, '--dry-run');
+    expect(report.notCarried).toMatchObject([
+      { name: 'without', reason: 'row 3 has no secret' },
+      { name: 'row 6', reason: 'has 3 cells where the first row has 2' },
+    ]);
+  });
+
   it('whose limit is no count is named with it, and makes no key', async () => {
     const cells = ['0', '"10,000"', 'unlimited', '-1', '1.5', '1e3', '0x10', '1000000000000000'];
     const long = secretOf('in-the-wrong-column');

@@ -1,3 +1,4 @@
+import type { InfoRecord } from 'csv-parse';
 import { parse } from 'csv-parse/sync';
 import { periodFault } from '../../../limiter/period.ts';
 import { MIN_SECRET_LENGTH } from '../../../secrets/secret-format.ts';
@@ -27,7 +28,7 @@ const ENABLED: ReadonlyMap<string, boolean> = new Map([
 
 /** The keys of CSV whose first row names the columns. Columns that it does not know are left out, and named. */
 export function readTable(text: string): ForeignKeys {
-  const [header = [], ...rows] = recordsOf(text);
+  const [{ cells: header } = { cells: [] }, ...rows] = recordsOf(text);
   const places = placesOf(header);
   if (places.name === undefined || (places.secret ?? places.sha256) === undefined)
     throw new CommandFault(
@@ -38,8 +39,8 @@ export function readTable(text: string): ForeignKeys {
   const leftOut: LeftOut[] = header
     .filter((_, index) => !known.includes(index))
     .map((name) => ({ what: 'column', name: name.slice(0, 32), reason: 'has no counterpart' }));
-  const keys = rows.flatMap((cells, index) => {
-    const row = `row ${index + 2}`;
+  const keys = rows.flatMap(({ cells, number }) => {
+    const row = `row ${number}`;
     const cell = (column: Column): string => cells[places[column] ?? -1]?.trim() ?? '';
     // The row's cells may be in wrong columns, and its name a secret.
     if (cells.length !== header.length) {
@@ -55,9 +56,23 @@ export function readTable(text: string): ForeignKeys {
   return { keys, leftOut };
 }
 
-function recordsOf(text: string): readonly (readonly string[])[] {
+interface ParsedRecord {
+  readonly record: readonly string[];
+  readonly info: InfoRecord;
+}
+
+interface TableRow {
+  readonly cells: readonly string[];
+  /** From 1, blank lines included. */
+  readonly number: number;
+}
+
+function recordsOf(text: string): readonly TableRow[] {
   try {
-    return parse(text, { bom: true, relax_column_count: true, skip_empty_lines: true });
+    const options = { bom: true, relax_column_count: true, skip_empty_lines: true, info: true };
+    // With `info` the parser returns these, which its types do not say.
+    const records = parse(text, options) as unknown as readonly ParsedRecord[];
+    return records.map(({ record, info }) => ({ cells: record, number: info.records + info.empty_lines }));
   } catch (error) {
     throw new CommandFault(
       'usage',
