@@ -172,6 +172,16 @@ describe('tollgate login', () => {
     });
     expect(ended).toMatchObject({ code: 64, stdout: expect.stringContaining('--yes') });
   });
+
+  it.each(['verify', 'keys find'])(
+    'reads no secret of %s where the input ended with the token',
+    async (words) => {
+      const ended = await runOnTerminal([...words.split(' '), '--url', url, '--token-file', '-'], {
+        input: `${ROOT_TOKEN}\n\u0004`,
+      });
+      expect(ended).toMatchObject({ code: 64, stdout: expect.stringContaining('There was no secret') });
+    },
+  );
 });
 
 describe('contexts', () => {

@@ -8,7 +8,9 @@ const BACKSPACES = ['\u007f', '\b'];
 
 /** Reads a secret: a line that the terminal does not show, or all of standard input if it is not a terminal. Never empty. */
 export async function askSecret(question: string, { stdin, stderr }: Terminal): Promise<string> {
-  const secret = (stdin.isTTY ? await hiddenLine(question, stdin, stderr) : await text(stdin)).trim();
+  // With `--token-file -` it has ended.
+  const mayAsk = stdin.isTTY && !stdin.readableEnded;
+  const secret = (mayAsk ? await hiddenLine(question, stdin, stderr) : await text(stdin)).trim();
   if (secret === '') throw new CommandFault('usage', 'There was no secret on standard input.');
   return secret;
 }
