@@ -20,7 +20,14 @@ import styles from './audit/audit.module.css';
 import { AuditEntryDialog } from './audit/audit-entry-dialog.tsx';
 import { type AuditFilter, auditQuery, NO_FILTER, readAuditFilter } from './audit/audit-filter.ts';
 import { AuditFilters } from './audit/audit-filters.tsx';
-import { type AuditEntry, actionWords, actorId, changesInShort, targetPage } from './audit/audit-words.ts';
+import {
+  type AuditEntry,
+  actionWords,
+  actorId,
+  actorName,
+  changesInShort,
+  targetPage,
+} from './audit/audit-words.ts';
 import { VerifyButton } from './audit/verify-button.tsx';
 
 /** Who changed what, when and why. The filters are in the URL. */
@@ -239,10 +246,6 @@ function Actor({ actor, onFilter }: ActorProps) {
       {name}
     </TextButton>
   );
-}
-
-function actorName({ type, name }: AuditEntry['actor']): string {
-  return type === 'root' ? 'Root token' : (name ?? type);
 }
 
 function Target({ target }: { readonly target: AuditEntry['target'] }) {

@@ -4,7 +4,7 @@ import { Dialog } from '../../components/layout/dialog.tsx';
 import { PageLink } from '../../components/text/page-link.tsx';
 import { exactTime } from '../../format/exact-time.ts';
 import styles from './audit.module.css';
-import { type AuditEntry, actionWords, targetPage, valueWords } from './audit-words.ts';
+import { type AuditEntry, actionWords, actorName, targetPage, valueWords } from './audit-words.ts';
 
 interface AuditEntryDialogProps {
   readonly entry: AuditEntry;
@@ -17,11 +17,7 @@ export function AuditEntryDialog({ entry, onClose }: AuditEntryDialogProps) {
   const page = targetPage(target);
   const fields = Object.entries(changes).filter(([, { from, to }]) => valueWords(from) !== valueWords(to));
   return (
-    <Dialog
-      wide
-      onClose={onClose}
-      title={`${actor.type === 'root' ? 'Root token' : (actor.name ?? actor.type)} ${actionWords(action)}`}
-    >
+    <Dialog wide onClose={onClose} title={`${actorName(actor)} ${actionWords(action)}`}>
       {fields.length > 0 && <Difference fields={fields} />}
       <dl className={styles.facts}>
         <Fact name="When">{exactTime(Date.parse(at))}</Fact>

@@ -47,6 +47,10 @@ export function actionWords(action: string): string {
   return Object.hasOwn(ACTION_WORDS, action) ? ACTION_WORDS[action as AuditAction] : action;
 }
 
+export function actorName({ type, name }: AuditEntry['actor']): string {
+  return type === 'root' ? 'Root token' : name;
+}
+
 /** The id of an actor for the filter; undefined if it has none. */
 export function actorId({ type, adminTokenId, subject }: AuditEntry['actor']): string | undefined {
   return adminTokenId ?? subject ?? (type === 'root' || type === 'config' ? type : undefined);

@@ -1,5 +1,4 @@
 import { Link } from 'wouter';
-import type { components } from '../../../../client/management-api.ts';
 import { useScopes } from '../../../api/api-context.tsx';
 import { useLive } from '../../../api/live.ts';
 import { type Column, DataTable } from '../../../components/layout/data-table.tsx';
@@ -7,19 +6,18 @@ import { Panel } from '../../../components/layout/panel.tsx';
 import { SecondLine } from '../../../components/layout/second-line.tsx';
 import { EmptyState } from '../../../components/states/empty-state.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
+import { type AuditEntry, actionWords, actorName } from '../../audit/audit-words.ts';
 
-type Entry = components['schemas']['AuditEntry'];
-
-const COLUMNS: readonly Column<Entry>[] = [
-  { id: 'at', header: 'When', cell: ({ at }) => <RelativeTime at={at} /> },
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  { id: 'at', header: 'Time', cell: ({ at }) => <RelativeTime at={at} /> },
   {
     id: 'action',
     header: 'Action',
     cell: ({ action, actor, reason }) => (
       <>
-        {action}
+        {actionWords(action)}
         <SecondLine>
-          <bdi>{actor.name}</bdi>
+          <bdi>{actorName(actor)}</bdi>
           {reason !== null && (
             <>
               {' · '}
@@ -30,10 +28,10 @@ const COLUMNS: readonly Column<Entry>[] = [
       </>
     ),
   },
-  { id: 'actor', header: 'Who', wideOnly: true, cell: ({ actor }) => <bdi>{actor.name}</bdi> },
+  { id: 'actor', header: 'Actor', wideOnly: true, cell: ({ actor }) => <bdi>{actorName(actor)}</bdi> },
   {
     id: 'changes',
-    header: 'Changed',
+    header: 'Changes',
     cell: ({ changes }) => Object.keys(changes).join(', ') || '–',
   },
   { id: 'reason', header: 'Reason', wideOnly: true, cell: ({ reason }) => <bdi>{reason ?? '–'}</bdi> },
