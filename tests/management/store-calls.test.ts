@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import type { Test } from 'supertest';
+import { systemRandom } from '../../src/platform/random.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { RedisWindowCounters } from '../../src/storage/redis/counters/redis-window-counters.ts';
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
@@ -36,7 +37,7 @@ beforeAll(async () => {
   const live = new RedisLiveUsage(redis, new ManualClock(START_MS));
   management = await startManagement({
     records: store.records,
-    counters: new RedisWindowCounters(redis),
+    counters: new RedisWindowCounters(redis, systemRandom),
     usage: new StoredUsage(live, new PostgresUsageHistory(store.records.db)),
   });
   await makeKeys(live, 10);

@@ -100,6 +100,35 @@ describe('in a Redis Cluster of three primaries', () => {
     expect(askedElsewhere).toBeLessThan(20);
   });
 
+  it('a grant is made once although its server leaves the client before it replies', async () => {
+    const { counters, usageConnection } = await startReplica();
+    const granted = { keyId: newKeyId(), limits: [quota(5, 'hour')], customerId: '' };
+    await counters.grant({ ...granted, units: 1 });
+    const { server } = await cluster.ownerOf(hashSlotOf(granted.keyId));
+    const node = (usageConnection as Cluster)
+      .nodes('master')
+      .find(({ options }) => options.port === server.port);
+    if (node === undefined) throw new Error('the client does not know the server of the key');
+    const { stream } = node;
+    const time = node.time.bind(node);
+    let sentBefore = Number.POSITIVE_INFINITY;
+    node.time = async () => {
+      const now = await time();
+      server.pause();
+      sentBefore = stream.bytesWritten;
+      return now;
+    };
+    const granting = counters.grant({ ...granted, units: 5 });
+    await until(() => stream.bytesWritten > sentBefore && stream.writableLength === 0);
+    // As the client does with a server that the cluster no longer has.
+    node.disconnect();
+    stream.destroy();
+    await until(() => node.status === 'end');
+    server.resume();
+    await granting;
+    expect((await counters.read(granted)).counters[0]?.granted).toBe(6);
+  });
+
   it('limits are exact over several replicas while the slot of the key is on the move', async () => {
     const limiters = [await startReplica(), await startReplica()].map(({ limiter }) => limiter);
     const keyId = newKeyId();

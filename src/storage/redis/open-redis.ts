@@ -36,7 +36,7 @@ export interface OpenRedis {
   readonly counters: RedisWindowCounters;
   /** Names the part of Redis that holds a key: parts fail separately. */
   readonly partOf: (keyId: string) => number;
-  /** For usage: has no automatic pipelining, fails at once without a connection, never sends a command twice. */
+  /** For usage: has no automatic pipelining, fails at once without a connection, sends a command twice only in a cluster. */
   readonly usageConnection: RedisConnection;
   /** Resolves once decisions can be made, or it is known that they can't, after a second at most. */
   firstAttempt(): Promise<void>;
@@ -78,7 +78,7 @@ export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform):
     versions: new RedisRecordVersions(usageConnection),
     changes,
     replicas,
-    counters: new RedisWindowCounters(usageConnection),
+    counters: new RedisWindowCounters(usageConnection, platform.random),
     partOf: settings.mode === 'cluster' ? hashSlotOf : () => 0,
     usageConnection,
     firstAttempt: async () => {

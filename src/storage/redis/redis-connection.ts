@@ -62,7 +62,8 @@ const SLOTS_REFRESH_MS = 5000;
 
 /**
  * Connects, and reconnects until the connection is closed. Never throws for a server that is unreachable: commands fail at once while
- * there is no connection. A command whose connection was lost is not sent again, because it may have been carried out.
+ * there is no connection. A command whose connection was lost is not sent again, because it may have been carried out; only the client of a
+ * cluster does that, unless the connection is for decisions.
  */
 export function connectRedis(
   purpose: RedisPurpose,

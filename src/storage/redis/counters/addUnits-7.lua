@@ -16,7 +16,7 @@
   ARGV[3]  when a window that opens now ends, in milliseconds since 1970
   ARGV[4]  channel on which the change is published and
   ARGV[5]  the message; both empty for none
-  ARGV[6]  milliseconds for which the operation is remembered: a repeated call adds nothing. 0: it is not remembered
+  ARGV[6]  milliseconds for which the operation is remembered: a repeated call adds nothing
 
   Reply: milliseconds until no replica repeats a rejection from before this change
 ]]
@@ -30,10 +30,8 @@ local shared = call('GET', KEYS[1]) or ''
 if string.match(shared, '^%S*') == '-' then return 0 end
 -- An index of another type is an error, which must come before the operation is remembered.
 if KEYS[4] ~= KEYS[2] then call('ZCARD', KEYS[6]) end
-if ARGV[6] ~= '0' then
-  if call('SADD', KEYS[7], KEYS[2]) == 0 then return 0 end
-  call('PEXPIRE', KEYS[7], ARGV[6])
-end
+if call('SADD', KEYS[7], KEYS[2]) == 0 then return 0 end
+call('PEXPIRE', KEYS[7], ARGV[6])
 local time = call('TIME')
 local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 

@@ -16,6 +16,7 @@ import {
   type WindowCounters,
   type WindowCounts,
 } from '../../../limiter/window-counters.ts';
+import type { Random } from '../../../platform/random.ts';
 import { outliveRejections, partsOf } from '../changes/redis-record-versions.ts';
 import { hashSlotOf } from '../decisions/hash-slot.ts';
 import { addressOf } from '../decisions/server-routing.ts';
@@ -48,7 +49,7 @@ interface Addition {
   /** Units granted by it beyond the limit. */
   readonly granted: number;
   /** While the operation is remembered, repeating it adds nothing. */
-  readonly operationId?: string | undefined;
+  readonly operationId: string;
   /** Milliseconds. */
   readonly rememberedMs: number;
 }
@@ -56,6 +57,7 @@ interface Addition {
 /** Reads and changes the windows in Redis outside of decisions. Customers beyond the bound of open windows share one window. */
 export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   readonly #redis: RedisConnection;
+  readonly #random: Random;
   readonly #addUnits = new LuaScript(new URL('./addUnits-7.lua', import.meta.url));
   readonly #clearWindows = new LuaScript(new URL('./clearWindows-n.lua', import.meta.url));
   readonly #settleCost = new LuaScript(new URL('./settleCost-n.lua', import.meta.url));
@@ -63,8 +65,9 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   readonly #readWindows = new LuaScript(new URL('./readWindows-n.lua', import.meta.url));
 
   /** `redis` need not be the connection for decisions. */
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisConnection, random: Random) {
     this.#redis = redis;
+    this.#random = random;
   }
 
   async read(subject: CounterSubject): Promise<WindowCounts> {
@@ -94,7 +97,8 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
     const addition = {
       nowMs: await this.#nowMs(keyId),
       granted: units,
-      operationId,
+      // The client of a cluster sends a call again whose connection was lost.
+      operationId: operationId ?? `grant-${this.#random.bytes(16).toString('base64url')}`,
       rememberedMs: GRANT_REMEMBERED_MS,
     };
     const repliesMs = await Promise.all(
@@ -189,13 +193,12 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   ): Promise<number> {
     const isChange = granted > 0;
     const windows = windowKeysOf(keyId, limit, customerId);
-    const operation = operationKeyName(keyId, operationId ?? '');
+    const operation = operationKeyName(keyId, operationId);
     const keyNames = [versionKeyName(keyId), ...windows, customersKeyName(keyId), operation];
     const endsAtMs = windowEndMs(nowMs, limit.period);
     const args = [units, granted, endsAtMs].map(String);
     const change = isChange ? [CHANGES_CHANNEL, keyId] : ['', ''];
-    const remembered = operationId === undefined ? '0' : String(rememberedMs);
-    return Number(await this.#addUnits.run(redis, [...keyNames, ...args, ...change, remembered]));
+    return Number(await this.#addUnits.run(redis, [...keyNames, ...args, ...change, String(rememberedMs)]));
   }
 
   async #clear(keyId: string, names: readonly string[], members: readonly string[]): Promise<number> {
