@@ -6,8 +6,9 @@ import styles from './first-request-lines.module.css';
 export function FirstRequestLines() {
   const text = [
     `GATEWAY=${useConsumerAddress().replace(/\/$/, '')}`,
-    'read -rsp "Secret: " KEY',
-    'curl -i "$GATEWAY/" -H "Authorization: Bearer $KEY"',
+    // One command: otherwise a shell may read the next pasted line as the secret. Without `-p`, which means something else in zsh.
+    `printf 'Secret: ' && read -rs KEY && echo &&`,
+    '  curl -i "$GATEWAY/" -H "Authorization: Bearer $KEY"',
   ].join('\n');
   return (
     <div className={styles.lines}>
