@@ -6,14 +6,14 @@ export function isVisible(tags: readonly string[], onlyTags: readonly string[]):
 }
 
 /**
- * The tags, and those that the principal is limited to: what it makes or changes is limited to these, too. Tags that have these already
+ * The tags, after those that the principal is limited to: what it makes or changes is limited to these, too. Tags that have these already
  * keep their order, so that a change of something else is none of them.
  */
 export function withTagsOf(
   tags: readonly string[],
   { onlyTags }: Pick<Principal, 'onlyTags'>,
 ): readonly string[] {
-  return [...new Set([...tags, ...onlyTags])];
+  return isVisible(tags, onlyTags) ? tags : [...new Set([...onlyTags, ...tags])];
 }
 
 /** Whether the first permits all that the second does: its scopes, for all keys that it shows. */
