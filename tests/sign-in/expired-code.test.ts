@@ -12,9 +12,10 @@ it('A code that is not confirmed in time is said to have expired, and the gatewa
     userCode: 'A',
     verificationUri: 'https://login.example.com/',
   };
-  const startedMs = performance.now();
+  let startedMs: number | undefined;
   const server = createServer((_req, res) => {
     res.setHeader('Content-Type', 'application/json');
+    startedMs ??= performance.now();
     const isLate = performance.now() - startedMs >= 1000;
     if (isLate) res.writeHead(401).end(JSON.stringify({ error: 'too late', code: 'sign_in_rejected' }));
     else res.end(JSON.stringify({ ...device, expiresInS: 1, intervalS: 1 }));
