@@ -37,7 +37,7 @@ async function openExpiring(stage: Stage): ReturnType<typeof openOn> {
 }
 
 describe.each(MANAGEMENT_PORTS)('upgrades, %s', (_where, settings) => {
-  const stage = withGateway({ ...settings, shutdownDrainMs: 300 });
+  const stage = withGateway({ ...settings, shutdownDrainMs: 1000 });
 
   const open = () => openOn(stage);
 
