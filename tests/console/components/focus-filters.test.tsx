@@ -83,4 +83,11 @@ describe('a button that goes away when it is pressed', () => {
     await user.click(screen.getByRole('button', { name: 'Write them again' }));
     expect(focused()).toBe('Value of header 1');
   });
+
+  it('gives no focus to the value of a header that is added afterwards', async () => {
+    gateway.render([], <Headers />);
+    for (const name of ['Write them again', 'Remove header 1', 'Remove header 1', 'Add header'])
+      await user.click(screen.getByRole('button', { name }));
+    expect(document.activeElement).toBe(screen.getByRole('button', { name: 'Add header' }));
+  });
 });

@@ -1,5 +1,5 @@
 import { Plus, X } from 'lucide-react';
-import { useId, useState } from 'react';
+import { useId } from 'react';
 import { Button } from '../../components/forms/button.tsx';
 import { Input } from '../../components/forms/field.tsx';
 import { type HeaderDraft, hasName } from './webhook-draft.ts';
@@ -18,11 +18,6 @@ interface HeaderFieldsProps {
 
 /** The headers that are added to each request. Their values are kept encrypted and never shown again. */
 export function HeaderFields({ headers, present, onChange, error }: HeaderFieldsProps) {
-  const [isRewritten, setRewritten] = useState(false);
-  const rewrite = () => {
-    setRewritten(true);
-    onChange(present.map((name) => ({ name, value: '' })));
-  };
   return (
     <fieldset aria-describedby={error === undefined ? undefined : 'headers-error'}>
       <legend>
@@ -41,12 +36,12 @@ export function HeaderFields({ headers, present, onChange, error }: HeaderFields
           <span>
             Stay as they are: <code>{present.join(', ')}</code>
           </span>
-          <Button small onClick={rewrite}>
+          <Button small onClick={() => onChange(present.map((name) => ({ name, value: '' })))}>
             Write them again
           </Button>
         </p>
       ) : (
-        <Rows headers={headers} isFocused={isRewritten} onChange={onChange} />
+        <Rows headers={headers} onChange={onChange} />
       )}
     </fieldset>
   );
@@ -54,12 +49,10 @@ export function HeaderFields({ headers, present, onChange, error }: HeaderFields
 
 interface RowsProps {
   readonly headers: readonly HeaderDraft[];
-  /** Whether the first value has the focus when it appears: the button that made it appear has gone. */
-  readonly isFocused: boolean;
   readonly onChange: (headers: readonly HeaderDraft[]) => void;
 }
 
-function Rows({ headers, isFocused, onChange }: RowsProps) {
+function Rows({ headers, onChange }: RowsProps) {
   const change = (index: number, fields: Partial<HeaderDraft>) =>
     onChange(headers.map((header, at) => (at === index ? { ...header, ...fields } : header)));
   return (
@@ -70,7 +63,6 @@ function Rows({ headers, isFocused, onChange }: RowsProps) {
           key={index}
           place={index + 1}
           header={header}
-          isFocused={isFocused && index === 0}
           isRepeated={hasName(headers.slice(0, index), header.name)}
           onChange={(fields) => change(index, fields)}
           onRemove={() => onChange(headers.filter((_, at) => at !== index))}
@@ -90,14 +82,13 @@ interface RowProps {
   /** From 1. */
   readonly place: number;
   readonly header: HeaderDraft;
-  readonly isFocused: boolean;
   /** A row above has the same name. */
   readonly isRepeated: boolean;
   readonly onChange: (fields: Partial<HeaderDraft>) => void;
   readonly onRemove: () => void;
 }
 
-function Row({ place, header, isFocused, isRepeated, onChange, onRemove }: RowProps) {
+function Row({ place, header, isRepeated, onChange, onRemove }: RowProps) {
   const faultId = useId();
   const fault = isRepeated ? 'A header above has this name.' : '';
   return (
@@ -118,7 +109,8 @@ function Row({ place, header, isFocused, isRepeated, onChange, onRemove }: RowPr
         <Input
           aria-label={`Value of header ${place}`}
           placeholder="Bearer …"
-          autoFocus={isFocused}
+          // A row appears with a name only by "Write them again", and that button goes away with the focus.
+          autoFocus={place === 1 && header.name !== ''}
           autoComplete="off"
           spellCheck={false}
           value={header.value}
