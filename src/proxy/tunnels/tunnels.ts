@@ -6,8 +6,10 @@ import { Tunnel, type TunnelOptions } from './tunnel.ts';
 
 /** How long to wait before a key is read again after the record store did not respond. Milliseconds. */
 const RETRY_MS = 1000;
-/** How often stuck tunnels, and those whose keys have expired, are looked for. Milliseconds. */
+/** How often stuck tunnels are looked for. Milliseconds. */
 const PROBE_MS = 1000;
+/** How often keys that have expired are looked for. Milliseconds. */
+const EXPIRY_LOOK_MS = 250;
 
 /** The open tunnels by key, so that a key that may no longer be used loses them. */
 export class Tunnels {
@@ -22,7 +24,8 @@ export class Tunnels {
   /** For each key with tunnels that could not be read: when to read it again. */
   readonly #retries = new Map<string, NodeJS.Timeout>();
   #size = 0;
-  #probing: NodeJS.Timeout | undefined = undefined;
+  /** While there are tunnels. */
+  #looks: readonly NodeJS.Timeout[] = [];
 
   constructor(keys: Pick<KeyCache, 'isCurrent' | 'reload'>, clock: Clock) {
     this.#keys = keys;
@@ -42,7 +45,7 @@ export class Tunnels {
     const tunnels = this.#byKey.get(keyId) ?? new Set();
     this.#byKey.set(keyId, tunnels.add(tunnel));
     this.#size += 1;
-    this.#probing ??= setInterval(() => this.#probe(), PROBE_MS).unref();
+    if (this.#looks.length === 0) this.#beginLooks();
     const endsAtMs = endOf(entry);
     if (endsAtMs < (this.#expiries.get(keyId) ?? Number.POSITIVE_INFINITY)) this.#recheckAt(keyId, endsAtMs);
     // A change while the backend's response was pending rechecked only the tunnels that existed.
@@ -96,21 +99,31 @@ export class Tunnels {
     this.#retries.set(keyId, setTimeout(retry, RETRY_MS).unref());
   }
 
+  #beginLooks(): void {
+    this.#looks = [
+      setInterval(() => this.#probe(), PROBE_MS).unref(),
+      setInterval(() => this.#recheckExpired(), EXPIRY_LOOK_MS).unref(),
+    ];
+  }
+
+  #endLooks(): void {
+    for (const look of this.#looks) clearInterval(look);
+    this.#looks = [];
+  }
+
   #probe(): void {
+    for (const tunnels of this.#byKey.values()) {
+      for (const tunnel of tunnels) tunnel.probe();
+    }
+  }
+
+  #recheckExpired(): void {
     const nowMs = this.#clock.nowMs();
     for (const [keyId, atMs] of this.#expiries) {
       if (atMs > nowMs) continue;
       this.#expiries.delete(keyId);
       this.recheck(keyId);
     }
-    for (const tunnels of this.#byKey.values()) {
-      for (const tunnel of tunnels) tunnel.probe();
-    }
-  }
-
-  #stopProbing(): void {
-    clearInterval(this.#probing);
-    this.#probing = undefined;
   }
 
   #judge(keyId: string, secretVersion: number, current: KeyEntry | undefined): void {
@@ -136,7 +149,7 @@ export class Tunnels {
     const tunnels = this.#byKey.get(keyId);
     if (tunnels?.delete(tunnel) !== true) return;
     this.#size -= 1;
-    if (this.#size === 0) this.#stopProbing();
+    if (this.#size === 0) this.#endLooks();
     if (tunnels.size > 0) return;
     this.#byKey.delete(keyId);
     clearTimeout(this.#retries.get(keyId));
