@@ -47,7 +47,7 @@ describe('a port', () => {
 
     // Nothing is accepted meanwhile: what is too much for the queues never gets here.
     for (let count = 0; count < CONNECTIONS; count = connected[0] ?? 0) {
-      if (Atomics.wait(connected, 0, count, 5000) === 'timed-out') break;
+      if (Atomics.wait(connected, 0, count, 60_000) === 'timed-out') break;
     }
     expect([connected[0], accepted]).toEqual([CONNECTIONS, 0]);
 
