@@ -10,10 +10,11 @@ import { type SteadyLoad, startLoad } from './support/steady-load.ts';
 
 /** `npm run test:rolling` sets it to 5000. */
 const LONG_REQUEST_MS = Number(process.env.ROLLING_REQUEST_MS ?? '1000');
-/** As in docker-compose.yml where there is time for it, else both shorter. */
 const IS_LONG_FORM = LONG_REQUEST_MS >= 5000;
+/** As in docker-compose.yml where there is time for it, else shorter. */
 const CHECK_INTERVAL_MS = IS_LONG_FORM ? 1000 : 200;
-const SHUTDOWN_DELAY_MS = IS_LONG_FORM ? 5000 : 2000;
+/** As there. A machine that stands still for as long leaves no time for the checks. */
+const SHUTDOWN_DELAY_MS = 5000;
 /** How many workers each of the replicas has. */
 const FLEETS: readonly (readonly number[])[] = IS_LONG_FORM
   ? [
