@@ -825,6 +825,34 @@ describe('a delivery', () => {
     expect(await deliveriesOf(made)).toMatchObject([{ status: 'succeeded' }]);
   });
 
+  it('that was read as due is not begun once a run has found its webhook disabled', async () => {
+    const made = await webhook();
+    for (let keys = 0; keys < 5; keys += 1) await makeKey();
+    const response = Promise.withResolvers<Awaited<ReturnType<DeliverySender['send']>>>();
+    const send = jest.fn(() => response.promise);
+    const by = deliverer({ sender: { send } });
+    await by.run();
+    await until(() => send.mock.calls.length === 4);
+    const { deliveries } = store.records;
+    const due = deliveries.due.bind(deliveries);
+    const [isRead, isDisabled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow = jest.spyOn(deliveries, 'due').mockImplementationOnce(async (...asked) => {
+      const found = await due(...asked);
+      isRead.resolve();
+      await isDisabled.promise;
+      return found;
+    });
+    response.resolve({ responseStatus: 204, fault: null, retryAfter: null, durationMs: 1 });
+    await isRead.promise;
+    await changeTo(made.webhook.id, { enabled: false });
+    await by.run();
+    isDisabled.resolve();
+    expect(await slow.mock.results[0]?.value).toHaveLength(1);
+    slow.mockRestore();
+    expect(send).toHaveBeenCalledTimes(4);
+    await by.settled();
+  });
+
   it('that is under way when its replica stops keeps the next replica from delivering', async () => {
     const made = await webhook();
     await makeKey();

@@ -105,6 +105,8 @@ export class EndpointDeliveries {
     // Their bodies are in memory already. Those that end meanwhile would be found as they were before.
     const except = [...this.#underWay.keys()];
     const due = await queue.due(stored.webhook, { holder, nowMs: clock.nowMs(), except, limit: room });
+    // It may have been paused meanwhile, and another replica may have the lease by now.
+    if (this.#stored === undefined) return;
     const isPaused = this.#isPaused(stored.webhook);
     const ready = due.filter((each) => !isPaused || isByHand(each));
     for (const delivery of ready) this.#begin(stored, delivery);
