@@ -3,7 +3,6 @@ import { BackendError } from '../../../src/backend/backend-error.ts';
 import type { ReservedPlace, Ticket } from '../../../src/backend/pool/places.ts';
 import { BackendPool, type BackendPoolOptions } from '../../../src/backend/pool/pool.ts';
 import type { ReadBuffer } from '../../../src/backend/read-buffers.ts';
-import { type Clock, systemClock } from '../../../src/platform/clock.ts';
 import { RawBackend } from '../../proxy/support/raw-backend.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { until } from '../../support/until.ts';
@@ -15,7 +14,8 @@ const EVIL = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil';
 let backend: RawBackend;
 let pool: BackendPool;
 let faults: unknown[];
-let clock: Clock;
+/** A stall of the machine is no idle time of a connection. */
+let clock: ManualClock;
 
 function makePool(changes: Partial<BackendPoolOptions> = {}): BackendPool {
   return new BackendPool({
@@ -45,7 +45,7 @@ function ask(job: RecordingJob, key = 'one'): Ticket {
 
 beforeEach(async () => {
   faults = [];
-  clock = systemClock;
+  clock = new ManualClock(0);
   backend = await RawBackend.start();
   pool = makePool();
 });
@@ -204,15 +204,8 @@ describe('a connection that was idle', () => {
     expect(backend.connections).toHaveLength(1);
   });
 
-  describe('by a clock that the test moves', () => {
-    let moved: ManualClock;
-    beforeEach(() => {
-      moved = new ManualClock(0);
-      clock = moved;
-      pool.destroy();
-      pool = makePool();
-      backend.respond(OK);
-    });
+  describe('after a while by the clock', () => {
+    beforeEach(() => backend.respond(OK));
 
     /** The connection that carried the request. */
     async function connectionOf(name: string) {
@@ -224,17 +217,17 @@ describe('a connection that was idle', () => {
 
     it('carries a request until it was idle for as long as the backend keeps it, less a margin', async () => {
       const first = await connectionOf('first');
-      moved.advance(3999);
+      clock.advance(3999);
       expect(await connectionOf('second')).toBe(first);
-      moved.advance(4000);
+      clock.advance(4000);
       expect(await connectionOf('third')).not.toBe(first);
       expect(first?.state).toBe('closed');
     });
 
     /** Does it every few seconds, and at that instant. */
     async function repeatUntil(ms: number, act: () => Promise<unknown>): Promise<void> {
-      while (moved.monotonicMs() < ms) {
-        moved.advance(Math.min(3500, ms - moved.monotonicMs()));
+      while (clock.monotonicMs() < ms) {
+        clock.advance(Math.min(3500, ms - clock.monotonicMs()));
         await act();
       }
     }
@@ -242,7 +235,7 @@ describe('a connection that was idle', () => {
     it('carries requests for five minutes, however often it is used', async () => {
       const first = await connectionOf('first');
       await repeatUntil(299_999, async () => expect(await connectionOf('next')).toBe(first));
-      moved.advance(1);
+      clock.advance(1);
       expect(await connectionOf('last')).not.toBe(first);
       expect(first?.state).toBe('closed');
     });
@@ -256,13 +249,13 @@ describe('a connection that was idle', () => {
 
     it('is closed then also when no further request comes, and a younger one stays', async () => {
       const [first, other] = await Promise.all([connectionOf('first'), connectionOf('other')]);
-      moved.advance(1000);
+      clock.advance(1000);
       const younger = await connectionOf('second');
       const older = younger === first ? other : first;
-      moved.advance(3000);
+      clock.advance(3000);
       await until(() => older?.state === 'closed');
       expect(younger?.state).toBe('idle');
-      moved.advance(4000);
+      clock.advance(4000);
       await until(() => younger?.state === 'closed');
     });
   });
