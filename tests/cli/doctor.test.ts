@@ -131,8 +131,8 @@ describe('tollgate doctor', () => {
     const redis = new Redis(fleet.redisUrl);
     try {
       const description = { version: '0.0.9', host: 'old-host', pid: 7, workers: 1, degraded: ['backend'] };
-      // Ten seconds after this instant it counts as gone.
-      await redis.zadd(REPLICAS_KEY_NAME, Date.now() + 60_000, 'of-before');
+      // Ten seconds after this instant it counts as gone; one further ahead than ten seconds is removed by the next heartbeat.
+      await redis.zadd(REPLICAS_KEY_NAME, Date.now() + 9000, 'of-before');
       await redis.set(replicaKeyName('of-before'), JSON.stringify(description), 'PX', 60_000);
       const { wrong, code } = await doctor();
       expect(code).toBe(0);
