@@ -215,6 +215,19 @@ export const EQUAL_MUTANTS: readonly EqualMutant[] = [
     because: 'A copy with the same fields; the condition saves making it.',
   },
   {
+    file: 'src/limiter/guards/rejection-cache.ts',
+    before: 'this.#keys.delete(subject.keyId);',
+    after: ';',
+    because:
+      'Versions only grow: an entry of an older one is read by no decision, and is replaced or goes as the oldest.',
+  },
+  {
+    file: 'src/limiter/guards/rejection-cache.ts',
+    before: 'if (!oldest.done) this.#keys.delete(oldest.value);',
+    after: 'if (true) this.#keys.delete(oldest.value);',
+    because: 'A full map has an oldest entry. The condition is for the type.',
+  },
+  {
     file: 'src/limiter/request-limits.ts',
     before: 'rules.length === 0',
     after: 'false',

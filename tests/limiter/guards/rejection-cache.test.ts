@@ -155,8 +155,9 @@ describe('local rejections', () => {
 
   it('learn nothing from a response that a change overtook', () => {
     const { feed, inner, limiter, ask } = setUp();
-    for (const change of [() => feed.change('key_1'), () => feed.reset()]) {
-      inner.meanwhile = change;
+    const [change, reset] = [() => feed.change('key_1'), () => feed.reset()];
+    for (const changes of [[change], [reset], [change, reset]]) {
+      inner.meanwhile = () => changes.forEach((each) => void each());
       expect(ask()).toEqual(rejection());
       expect(limiter.size).toBe(0);
     }
@@ -194,6 +195,22 @@ describe('local rejections', () => {
     expect(inner.asked).toBe(10_001);
     askFor(1);
     expect(inner.asked).toBe(10_002);
+  });
+
+  it('drop no other key when one of them is rejected again', () => {
+    const { clock, inner, limiter, ask } = setUp();
+    const askFor = (key: number) => ask(subject(`key_${key}`, { fresh: false, quota: HOURLY }));
+    askFor(1);
+    inner.response = rejection({ resetInMs: 100 });
+    askFor(2);
+    inner.response = rejection();
+    for (let key = 3; key <= 10_000; key += 1) askFor(key);
+    clock.advance(200);
+    askFor(2);
+    expect(inner.asked).toBe(10_001);
+    askFor(1);
+    expect(inner.asked).toBe(10_001);
+    expect(limiter.size).toBe(10_000);
   });
 
   describe('of several limits', () => {
