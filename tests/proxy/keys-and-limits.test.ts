@@ -109,6 +109,18 @@ describe('the key of a request', () => {
     expect(stage.gateway.recorded).toEqual([]);
   });
 
+  it('that is found after the response to a malformed body counts nothing against its limit', async () => {
+    stage.gateway.keyStore.hold();
+    const malformed = await stage.gateway.send(stage.gateway.head('POST /', 'Transfer-Encoding: chunked'));
+    malformed.send('no chunk\r\n');
+    expect(await malformed.ended()).toMatch(/^HTTP\/1\.1 400 /);
+    stage.gateway.keyStore.release();
+    await until(() => stage.gateway.recorded.length === 1);
+    expect(stage.gateway.recorded).toMatchObject([{ successful: false, units: 0 }]);
+    const next = await responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
+    expect(field(next, 'X-RateLimit-Remaining')).toBe('999999');
+  });
+
   it('that is not found in time is 503, and what is found later counts nothing', async () => {
     const use = (): Promise<string> => responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
     stage.gateway.keyStore.hold();

@@ -102,9 +102,9 @@ interface DecisionRules {
 }
 
 /**
- * Calls the limiter, unless the request is rejected already: then it is not counted. If the limiter finds the copy of the key stale, the
- * key is read and checked again and the limiter called again, so a change to a key applies from its next request on. A limiter that does
- * not respond is noted as the request's rejection.
+ * Calls the limiter, unless the request is rejected already or its client has gone: then it is not counted. If the limiter finds the copy of
+ * the key stale, the key is read and checked again and the limiter called again, so a change to a key applies from its next request on. A
+ * limiter that does not respond is noted as the request's rejection.
  */
 export function decideWith(
   options: CurrentKeyOptions & BackendDeadline,
@@ -115,7 +115,7 @@ export function decideWith(
   const decide: Step = (exchange) => {
     const { entry } = exchange;
     if (exchange.reloads > 0) exchange.rejection ??= tooLate(exchange, options);
-    if (exchange.rejection !== undefined || entry === undefined) {
+    if (exchange.rejection !== undefined || entry === undefined || exchange.hasResponse) {
       exchange.next();
       return;
     }
