@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { ChangedRecord } from '../../limiter/changes/record-changes.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
 import { digestOfSecret } from '../../secrets/secret-digest.ts';
 import { isWellFormedSecret, MAX_SECRET_LENGTH } from '../../secrets/secret-format.ts';
 import type { SecretVault } from '../../secrets/secret-vault.ts';
@@ -103,7 +102,7 @@ export class KeyCache {
     this.#vault = options.vault;
     this.#imports = new ImportedSecretsReader(options.secrets);
     this.#unknown = new NegativeCache(options.clock);
-    this.#loads = new SingleFlight(new ConcurrencyLimit({ maxRunning: MAX_LOADS }));
+    this.#loads = new SingleFlight(MAX_LOADS);
     this.#knownKeys = new BatchLoader({
       query: async (keyIds) => {
         const found = await options.repository.findSnapshotsOrErrors(keyIds);
@@ -112,7 +111,7 @@ export class KeyCache {
       // Rarely used keys are read one at a time: pacing collects many such reads in one query.
       isPacedAfter: () => true,
     });
-    this.#reloads = new SingleFlight(new ConcurrencyLimit({ maxRunning: MAX_LOADS }));
+    this.#reloads = new SingleFlight(MAX_LOADS);
   }
 
   /** Keys remembered at present. */
@@ -204,7 +203,7 @@ export class KeyCache {
    */
   reload(entry: KeyEntry, loaded: Reloaded): void {
     const { snapshot, secretVersion, digest } = entry;
-    this.#reloads.joinNext(
+    this.#reloads.join(
       digest,
       (begun) =>
         this.#remember(digest, async () => {

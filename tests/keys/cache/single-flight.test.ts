@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { SingleFlight } from '../../../src/keys/cache/single-flight.ts';
-import { ConcurrencyLimit } from '../../../src/platform/concurrency/concurrency-limit.ts';
 
 describe('shared reads', () => {
   it('make room for others when they have ended, also when they failed', async () => {
-    const reads = new SingleFlight<string>(new ConcurrencyLimit({ maxRunning: 1 }));
+    const reads = new SingleFlight<string>(1);
     const read = (name: string, source: () => Promise<string>) =>
       new Promise<Error | string | undefined>((resolve) =>
         reads.join(name, source, (error, value) => resolve(error ?? value)),
