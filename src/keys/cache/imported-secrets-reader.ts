@@ -1,7 +1,5 @@
 import type { ImportedSecrets, SecretRepository } from '../secrets/secret-repository.ts';
-
-/** Called with the error, or with the result of a query that began after the call. */
-export type ImportsRead = (error: Error | null, imports: ImportedSecrets | undefined) => void;
+import { type ReadEnded, SingleFlight } from './single-flight.ts';
 
 /** From the start of one query to the start of the next. Milliseconds. */
 const PACE_MS = 10;
@@ -12,10 +10,10 @@ const PACE_MS = 10;
  */
 export class ImportedSecretsReader {
   readonly #repository: Pick<SecretRepository, 'importedSecrets'>;
+  readonly #reads = new SingleFlight<ImportedSecrets>(1);
   #last: ImportedSecrets | undefined;
-  #waiting: ImportsRead[] = [];
-  #isRunning = false;
-  #isPaused = false;
+  /** Resolves when the next query may start; undefined if it may now. */
+  #pause: Promise<void> | undefined;
 
   constructor(repository: Pick<SecretRepository, 'importedSecrets'>) {
     this.#repository = repository;
@@ -26,9 +24,9 @@ export class ImportedSecretsReader {
     return this.#last;
   }
 
-  read(ended: ImportsRead): void {
-    this.#waiting.push(ended);
-    this.#startNext();
+  /** Gives the result of a query that begins after this call. */
+  read(ended: ReadEnded<ImportedSecrets>): void {
+    this.#reads.join('', (begun) => this.#query(begun), ended);
   }
 
   /** Like `read`, but as a promise. */
@@ -41,30 +39,13 @@ export class ImportedSecretsReader {
     );
   }
 
-  #startNext(): void {
-    if (this.#isRunning || this.#isPaused || this.#waiting.length === 0) return;
-    this.#isPaused = true;
-    setTimeout(() => {
-      this.#isPaused = false;
-      this.#startNext();
-    }, PACE_MS);
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    void this.#run(waiting);
-  }
-
-  async #run(waiting: readonly ImportsRead[]): Promise<void> {
-    this.#isRunning = true;
-    let failure: Error | null = null;
-    let imports: ImportedSecrets | undefined;
-    try {
-      imports = await this.#repository.importedSecrets();
-      this.#last = imports;
-    } catch (error) {
-      failure = error instanceof Error ? error : new Error('A read failed.', { cause: error });
-    }
-    this.#isRunning = false;
-    this.#startNext();
-    for (const ended of waiting) ended(failure, imports);
+  async #query(begun: () => void): Promise<ImportedSecrets> {
+    if (this.#pause !== undefined) await this.#pause;
+    begun();
+    this.#pause = new Promise((resolve) => setTimeout(resolve, PACE_MS)).then(() => {
+      this.#pause = undefined;
+    });
+    this.#last = await this.#repository.importedSecrets();
+    return this.#last;
   }
 }
