@@ -19,7 +19,11 @@ export interface TokenAuthenticatorOptions {
 }
 
 /** Most look-ups: a flood of guesses must take neither all connections to the store nor all places in the queue. A group is a client. */
-const LOOK_UPS = { maxRunning: 4, maxWaiting: 4096, maxWaitingPerGroup: 256 };
+const LOOK_UPS = {
+  ...{ maxRunning: 4, maxWaiting: 4096, maxWaitingPerGroup: 256 },
+  overloaded: () =>
+    new TollgateError('overloaded', 'Too many admin tokens wait to be looked up. Try again shortly.'),
+};
 /** The precision of `lastUsedAt`. Milliseconds. */
 const USE_NOTED_EVERY_MS = 60_000;
 
@@ -45,10 +49,7 @@ export class TokenAuthenticator {
     const { repository, vault, clock } = this.#options;
     const nowMs = clock.nowMs();
     const lookups = [...vault.digestLookups(digestOfSecret(secret)), ...vault.lookups(secret)];
-    const lookUp = this.#lookUps.resultOf(() => repository.findByLookup(lookups, nowMs), client);
-    if (lookUp === undefined)
-      throw new TollgateError('overloaded', 'Too many admin tokens wait to be looked up. Try again shortly.');
-    const found = await lookUp;
+    const found = await this.#lookUps.run(() => repository.findByLookup(lookups, nowMs), client);
     if (found === undefined) return undefined;
     const { token, present } = found;
     if (token.expiresAtMs !== null && token.expiresAtMs <= nowMs) return undefined;

@@ -48,7 +48,11 @@ const RENEW_EVERY_MS = 300_000;
 /** When it asks again if the provider did not respond. */
 const RETRY_MS = 30_000;
 /** As with admin tokens. A group is a client. */
-const LOOK_UPS = { maxRunning: 4, maxWaiting: 4096, maxWaitingPerGroup: 256 };
+const LOOK_UPS = {
+  ...{ maxRunning: 4, maxWaiting: 4096, maxWaitingPerGroup: 256 },
+  overloaded: () =>
+    new TollgateError('overloaded', 'Too many sessions wait to be looked up. Try again shortly.'),
+};
 
 /**
  * Sessions of people. Nothing is cached, so that the end of a session applies from the next request on, on every replica. A session that is
@@ -98,10 +102,7 @@ export class Sessions {
     if (!secret.startsWith(`${SESSION_PREFIX}_`) || !isWellFormedSecret(secret)) return undefined;
     const { store, vault } = this.#options;
     const lookups = vault.digestLookups(digestOfSecret(secret));
-    const lookUp = this.#lookUps.resultOf(() => store.findByLookup(lookups), client);
-    if (lookUp === undefined)
-      throw new TollgateError('overloaded', 'Too many sessions wait to be looked up. Try again shortly.');
-    const found = await lookUp;
+    const found = await this.#lookUps.run(() => store.findByLookup(lookups), client);
     if (found === undefined || found.session.kind !== kind) return undefined;
     const session = await this.#present(found);
     return session && principalOfSession(session);

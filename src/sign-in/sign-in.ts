@@ -49,7 +49,10 @@ const ATTEMPT_MS = 600_000;
 /** The same on another device, where the provider says how long its code is valid: at most this. Seconds. */
 const MAX_DEVICE_S = 3600;
 /** Anyone may begin an attempt: a flood of them must not become a flood at the provider. */
-const PROVIDER_CALLS = { maxRunning: 8, maxWaiting: 256, maxWaitingPerGroup: 16 };
+const PROVIDER_CALLS = {
+  ...{ maxRunning: 8, maxWaiting: 256, maxWaitingPerGroup: 16 },
+  overloaded: () => new SignInFailure('provider_unavailable', 'too many attempts at a time'),
+};
 
 /** What a ticket holds. */
 type Ticket = { readonly expiresAtMs: number; readonly returnTo: string | null } & (
@@ -180,10 +183,8 @@ export class SignIn {
   }
 
   /** Clients take turns, so that none of them keeps the others out: IPv4 addresses and IPv6 networks of 64 bits. */
-  async #call<Result>({ address }: AttemptContext, work: () => Promise<Result>): Promise<Result> {
-    const call = this.#calls.resultOf(work, sitesOf(address).site);
-    if (call === undefined) throw new SignInFailure('provider_unavailable', 'too many attempts at a time');
-    return call;
+  #call<Result>({ address }: AttemptContext, work: () => Promise<Result>): Promise<Result> {
+    return this.#calls.run(work, sitesOf(address).site);
   }
 
   #seal(kind: SessionKind, content: Record<string, unknown>, validMs: number): string {

@@ -20,7 +20,10 @@ export interface NameResolverOptions {
 const QUERY_TIMEOUT_MS = 2000;
 const QUERIES = 2;
 /** Names that wait for the system, which take turns. */
-const SYSTEM_LOOK_UPS = { maxRunning: 1, maxWaiting: 1000, maxWaitingPerGroup: 4 };
+const SYSTEM_LOOK_UPS = {
+  ...{ maxRunning: 1, maxWaiting: 1000, maxWaitingPerGroup: 4 },
+  overloaded: () => codedError('ETIMEOUT'),
+};
 
 const lookUpAll = promisify(lookUpName);
 
@@ -37,8 +40,7 @@ export function nameResolver({
   lookUp = (name) => lookUpAll(name, { all: true }),
 }: NameResolverOptions = {}): ResolveName {
   const lookUps = new ConcurrencyLimit(SYSTEM_LOOK_UPS);
-  const bySystem: ResolveName = (name) =>
-    lookUps.resultOf(() => lookUp(name), name) ?? Promise.reject(codedError('ETIMEOUT'));
+  const bySystem: ResolveName = (name) => lookUps.run(() => lookUp(name), name);
   return async (name) => {
     const written = await addressesInHosts(hostsFile, name);
     if (written.length > 0) return written;

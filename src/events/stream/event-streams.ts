@@ -70,6 +70,7 @@ export interface StreamRequest extends Subscription, EventFilter {
 
 /** Streams of a process at a time. */
 const MOST_STREAMS = 64;
+const READS = { maxRunning: 1, maxWaiting: MOST_STREAMS, overloaded: tooManyStreams };
 /** Those of one client: no client keeps all others out. */
 const MOST_OF_CLIENT = 16;
 const POLL_MS = 1000;
@@ -86,7 +87,7 @@ export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #open = new Set<OpenStream>();
   /** Clients take turns. Each stream waits for one read at a time. */
-  readonly #reads = new ConcurrencyLimit({ maxRunning: 1, maxWaiting: MOST_STREAMS });
+  readonly #reads = new ConcurrencyLimit(READS);
   #isStopped = false;
 
   constructor(options: EventStreamsOptions) {
@@ -177,8 +178,7 @@ export class EventStreams {
 
   /** Streams that catch up read without a pause: one at a time, so that all of them together use one connection to the store. */
   #readAfter(position: number, request: StreamRequest): Promise<EventPage> {
-    const read = () => this.#options.reader.after(position, request);
-    return this.#reads.resultOf(read, request.client) ?? Promise.reject(tooManyStreams());
+    return this.#reads.run(() => this.#options.reader.after(position, request), request.client);
   }
 }
 

@@ -57,7 +57,11 @@ const KEPT_MS = 30 * 24 * 3_600_000;
  * Most look-ups at once: a flood of guesses must not take all connections to the store. A group is an IPv4 address, or an IPv6 network of 64
  * bits.
  */
-export const HANDOVER_LOOK_UPS = { maxRunning: 4, maxWaiting: 1024, maxWaitingPerGroup: 64 };
+export const HANDOVER_LOOK_UPS = {
+  ...{ maxRunning: 4, maxWaiting: 1024, maxWaitingPerGroup: 64 },
+  overloaded: () =>
+    new TollgateError('overloaded', 'Too many links wait to be looked up. Try again shortly.'),
+};
 
 /** Makes links that hand a secret over to a consumer once, and hands it over. */
 export class HandoverService {
@@ -168,10 +172,7 @@ export class HandoverService {
   ): Promise<Found> {
     if (!isHandoverToken(token)) throw new HandoverNotFound();
     const { site } = sitesOf(address);
-    const lookUp = this.#options.lookUps.resultOf(() => find(handoverDigest(token)), site);
-    if (lookUp === undefined)
-      throw new TollgateError('overloaded', 'Too many links wait to be looked up. Try again shortly.');
-    const found = await lookUp;
+    const found = await this.#options.lookUps.run(() => find(handoverDigest(token)), site);
     if (found === undefined) throw new HandoverNotFound();
     return found;
   }

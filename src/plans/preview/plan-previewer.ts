@@ -13,7 +13,11 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const WORST = 20;
 /** A preview reads much: more than one at a time would slow down what else needs the store. A group is an administrator. */
-const READS = { maxRunning: 1, maxWaiting: 8, maxWaitingPerGroup: 2 };
+const READS = {
+  ...{ maxRunning: 1, maxWaiting: 8, maxWaitingPerGroup: 2 },
+  overloaded: () =>
+    new TollgateError('overloaded', 'Too many previews of plans wait to be made. Try again shortly.'),
+};
 
 /** Who wants a preview. */
 export interface PreviewReader {
@@ -67,10 +71,7 @@ export class PlanPreviewer {
     const all = previewedLimits(draft);
     const limits = all.filter(({ quality }) => quality !== 'unknown');
     const request = { planId, isDefault: planId === defaultPlanId, onlyTags, fromMs, toMs };
-    const read = this.#reads.resultOf(() => previews.read({ ...request, limits, worst: WORST }), name);
-    if (read === undefined)
-      throw new TollgateError('overloaded', 'Too many previews of plans wait to be made. Try again shortly.');
-    const preview = await read;
+    const preview = await this.#reads.run(() => previews.read({ ...request, limits, worst: WORST }), name);
     const found = new Map(limits.map(({ limitId }, index) => [limitId, preview.byLimit[index]]));
     return {
       ...preview,

@@ -1,61 +1,42 @@
 import { RoundRobinQueue } from './round-robin-queue.ts';
 
-/** Asynchronous work that calls `done` exactly once, when it has ended. */
-export type Task = (done: () => void) => void;
-
-/** How many tasks may run and wait. */
+/** How much work may run and wait. */
 export interface ConcurrencyLimitOptions {
   readonly maxRunning: number;
-  /** 0 by default. */
-  readonly maxWaiting?: number;
-  /** As many as `maxWaiting` by default. */
+  readonly maxWaiting: number;
+  /** As much as `maxWaiting` by default. */
   readonly maxWaitingPerGroup?: number;
+  /** Makes the error of work that may not wait. */
+  readonly overloaded: () => Error;
 }
 
 /**
- * Runs and keeps waiting at most some tasks, so that a flood of tasks can take neither all of a store's connections nor all of the process's
- * memory. Waiting tasks of different groups take turns; those of one group run in their order.
+ * Bounds how much asynchronous work runs and waits, so that a flood of it can take neither all of a store's connections nor all of the
+ * process's memory. Waiting work of different groups takes turns; that of one group runs in its order.
  */
 export class ConcurrencyLimit {
-  readonly #maxRunning: number;
-  readonly #maxWaiting: number;
-  readonly #maxWaitingPerGroup: number;
-  readonly #waiting = new RoundRobinQueue<Task>();
+  readonly #options: ConcurrencyLimitOptions;
+  /** What begins the work that waits. */
+  readonly #waiting = new RoundRobinQueue<() => void>();
   #running = 0;
 
-  constructor({ maxRunning, maxWaiting = 0, maxWaitingPerGroup = maxWaiting }: ConcurrencyLimitOptions) {
-    this.#maxRunning = maxRunning;
-    this.#maxWaiting = maxWaiting;
-    this.#maxWaitingPerGroup = maxWaitingPerGroup;
+  constructor(options: ConcurrencyLimitOptions) {
+    this.#options = options;
   }
 
-  /** Starts the task, now or later. Returns false, and does not start it, if too many wait. */
-  run(task: Task, group = ''): boolean {
-    if (this.#running < this.#maxRunning) {
-      this.#start(task);
-      return true;
+  /** What the work results in, which begins now or later. Rejects with `overloaded`, and it does not begin, if too much waits. */
+  async run<Result>(work: () => Promise<Result>, group = ''): Promise<Result> {
+    const { maxRunning, maxWaiting, maxWaitingPerGroup = maxWaiting, overloaded } = this.#options;
+    if (this.#running < maxRunning) this.#running += 1;
+    else if (this.#waiting.size >= maxWaiting || this.#waiting.sizeOf(group) >= maxWaitingPerGroup)
+      throw overloaded();
+    else await new Promise<void>((begin) => this.#waiting.push(group, begin));
+    try {
+      return await work();
+    } finally {
+      const beginNext = this.#waiting.shift();
+      if (beginNext === undefined) this.#running -= 1;
+      else beginNext();
     }
-    if (this.#waiting.size >= this.#maxWaiting) return false;
-    if (this.#waiting.sizeOf(group) >= this.#maxWaitingPerGroup) return false;
-    this.#waiting.push(group, task);
-    return true;
-  }
-
-  /** What the work results in, which begins now or later. Undefined, and it does not begin, if too many wait. */
-  resultOf<Result>(work: () => Promise<Result>, group?: string): Promise<Result> | undefined {
-    const result = Promise.withResolvers<Result>();
-    const isTaken = this.run((done) => {
-      work().then(result.resolve, result.reject).finally(done);
-    }, group);
-    return isTaken ? result.promise : undefined;
-  }
-
-  #start(task: Task): void {
-    this.#running += 1;
-    task(() => {
-      this.#running -= 1;
-      const next = this.#waiting.shift();
-      if (next !== undefined) this.#start(next);
-    });
   }
 }
