@@ -37,17 +37,16 @@ export class DeferrableVersions {
   /** As `SharedVersions.markStale`. */
   async markStale(keyIds: readonly string[]): Promise<void> {
     const { shared } = this.#options;
-    await this.#attempt(keyIds, (reachable) => shared.markStale(reachable));
+    const keys = keyIds.map((keyId) => ({ keyId }));
+    await this.#attempt(keys, (reachable) => shared.markStale(reachable.map(({ keyId }) => keyId)));
   }
 
   /** As `SharedVersions.publishVersion`. */
   publishVersion(versions: readonly RecordVersion[]): Promise<boolean> {
     const { shared, onPublished } = this.#options;
-    const byKey = new Map(versions.map((version) => [version.keyId, version]));
-    return this.#attempt([...byKey.keys()], async (reachable) => {
-      const published = reachable.flatMap((keyId) => byKey.get(keyId) ?? []);
-      await shared.publishVersion(published);
-      for (const { keyId, version } of published)
+    return this.#attempt(versions, async (reachable) => {
+      await shared.publishVersion(reachable);
+      for (const { keyId, version } of reachable)
         onPublished({ kind: 'key', id: keyId, version: Number(version.split('.')[0]) });
     });
   }
@@ -69,17 +68,16 @@ export class DeferrableVersions {
   /** As `SharedVersions.retire`. */
   retire(keys: readonly RetiredKey[]): Promise<boolean> {
     const { shared, onPublished } = this.#options;
-    const byKey = new Map(keys.map((key) => [key.keyId, key]));
-    return this.#attempt([...byKey.keys()], async (reachable) => {
-      await shared.retire(reachable.flatMap((keyId) => byKey.get(keyId) ?? []));
-      for (const id of reachable) onPublished({ kind: 'key', id, version: null });
+    return this.#attempt(keys, async (reachable) => {
+      await shared.retire(reachable);
+      for (const { keyId } of reachable) onPublished({ kind: 'key', id: keyId, version: null });
     });
   }
 
   /** As `SharedVersions.withdraw`. */
   async withdraw(outdated: RecordVersion): Promise<void> {
     const { shared } = this.#options;
-    await this.#attempt([outdated.keyId], () => shared.withdraw(outdated));
+    await this.#attempt([outdated], () => shared.withdraw(outdated));
   }
 
   /** To be called when the shared versions respond again. */
@@ -91,28 +89,25 @@ export class DeferrableVersions {
    * Calls the shared versions for those of the keys whose part was not away a moment ago, separately for each part: one that does not
    * respond delays no other. Resolves with whether that were all, and it succeeded.
    */
-  async #attempt(
-    keyIds: readonly string[],
-    call: (reachable: readonly string[]) => Promise<void>,
+  async #attempt<Key extends { readonly keyId: string }>(
+    keys: readonly Key[],
+    call: (reachable: readonly Key[]) => Promise<void>,
   ): Promise<boolean> {
-    const reachable = keyIds.filter((keyId) => !this.#isAway(keyId));
-    const parts = [...Map.groupBy(reachable, this.#options.partOf)];
+    const { partOf } = this.#options;
+    const reachable = keys.filter(({ keyId }) => !this.#isAway(keyId));
+    const parts = [...Map.groupBy(reachable, ({ keyId }) => partOf(keyId))];
     for (let start = 0; start < parts.length; start += CALLED_AT_ONCE) {
       const some = parts.slice(start, start + CALLED_AT_ONCE);
-      const calls = some.map(([part, ids]) => this.#callPart(part, ids, call));
+      const calls = some.map(([part, ofPart]) => this.#callPart(part, () => call(ofPart)));
       // A change waits once: of the parts that were not called yet, it may be that none responds either.
       if ((await Promise.all(calls)).includes(false)) return false;
     }
-    return reachable.length === keyIds.length;
+    return reachable.length === keys.length;
   }
 
-  async #callPart(
-    part: number,
-    keyIds: readonly string[],
-    call: (keyIds: readonly string[]) => Promise<void>,
-  ): Promise<boolean> {
+  async #callPart(part: number, call: () => Promise<void>): Promise<boolean> {
     try {
-      await call(keyIds);
+      await call();
       return true;
     } catch (error) {
       if (!(error instanceof StoreUnavailable) || error.store !== 'redis') throw error;
