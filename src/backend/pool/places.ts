@@ -72,106 +72,19 @@ export class AfterPollQueue<Item> {
   };
 }
 
-/** The waiting requests of one fairness key, in order. The keys take turns. */
-export class KeyQueue<Item> {
+/** The requests of one fairness key: the waiting ones in order. They share the object as their place: each holds one place of it. */
+export class KeyQueue implements ReservedPlace {
   /** Connections that requests of this key have. */
   busy = 0;
   /** Places that requests of this key have: reserved, waiting and busy ones. */
   taken = 0;
   readonly key: string;
-  #waiting: Set<Item> | undefined;
-
-  constructor(key: string) {
-    this.key = key;
-  }
-
-  get waiting(): number {
-    return this.#waiting?.size ?? 0;
-  }
-
-  push(item: Item): void {
-    this.#waiting ??= new Set();
-    this.#waiting.add(item);
-  }
-
-  /** Puts an item in front of all others. */
-  unshift(item: Item): void {
-    this.#waiting = new Set([item, ...(this.#waiting ?? [])]);
-  }
-
-  shift(): Item | undefined {
-    const [first] = this.#waiting ?? [];
-    if (first !== undefined) this.#waiting?.delete(first);
-    return first;
-  }
-
-  delete(item: Item): boolean {
-    return this.#waiting?.delete(item) === true;
-  }
-}
-
-/**
- * The queues of keys with a waiting item that may have one more connection. They are served in turn: each key gets one connection before any
- * key gets its next.
- */
-export class FairQueue<Item, Queue extends KeyQueue<Item>> {
-  readonly #busyPerKey: number;
-  readonly #ready = new Set<Queue>();
-
-  constructor(busyPerKey: number) {
-    this.#busyPerKey = busyPerKey;
-  }
-
-  /** Whether a waiting item may be served. */
-  get hasNext(): boolean {
-    return this.#ready.size > 0;
-  }
-
-  /** Whether a new request of this key may have a connection without waiting. */
-  mayPass(keyQueue: Queue): boolean {
-    return this.#ready.size === 0 && keyQueue.waiting === 0 && keyQueue.busy < this.#busyPerKey;
-  }
-
-  /** To be called after the queue of a key or its `busy` has changed. */
-  update(keyQueue: Queue): void {
-    if (keyQueue.waiting > 0 && keyQueue.busy < this.#busyPerKey) this.#ready.add(keyQueue);
-    else this.#ready.delete(keyQueue);
-  }
-
-  /** Takes the oldest item of the key whose turn it is, and counts it as busy. Its next turn comes after all others. */
-  next(): { readonly keyQueue: Queue; readonly item: Item } | undefined {
-    const [keyQueue] = this.#ready;
-    const item = keyQueue?.shift();
-    if (keyQueue === undefined || item === undefined) return undefined;
-    this.#ready.delete(keyQueue);
-    keyQueue.busy += 1;
-    this.update(keyQueue);
-    return { keyQueue, item };
-  }
-}
-
-/** What a pool does for its queues, tickets and connections. */
-export interface PlaceKeeper {
-  /** Counts one more place of the key as taken. */
-  take(keyQueue: PooledKeyQueue): void;
-  giveBack(keyQueue: PooledKeyQueue): void;
-  /** Assigns a connection to a ticket, or appends the ticket to the queue of its key. */
-  enter(ticket: PooledTicket, nowMs: number): void;
-  /** Puts a ticket that has already waited at the head of the queue of its key. */
-  enterFirst(ticket: PooledTicket): void;
-  /** Removes a ticket whose job has not begun. */
-  leave(ticket: PooledTicket): void;
-  onIdle(pooled: PooledConnection): void;
-  onGone(pooled: PooledConnection): void;
-}
-
-/** The places of one fairness key. All of its requests share the object: each holds one place of it. */
-export class PooledKeyQueue extends KeyQueue<PooledTicket> implements ReservedPlace {
   readonly #pool: PlaceKeeper;
+  #waiting: Set<PooledTicket> | undefined;
 
   constructor(pool: PlaceKeeper, key: string) {
-    super(key);
     this.#pool = pool;
+    this.key = key;
   }
 
   request(job: BackendJob, nowMs: number): Ticket {
@@ -183,6 +96,85 @@ export class PooledKeyQueue extends KeyQueue<PooledTicket> implements ReservedPl
   cancel(): void {
     this.#pool.giveBack(this);
   }
+
+  get waiting(): number {
+    return this.#waiting?.size ?? 0;
+  }
+
+  push(ticket: PooledTicket): void {
+    this.#waiting ??= new Set();
+    this.#waiting.add(ticket);
+  }
+
+  /** Puts a ticket in front of all others. */
+  unshift(ticket: PooledTicket): void {
+    this.#waiting = new Set([ticket, ...(this.#waiting ?? [])]);
+  }
+
+  shift(): PooledTicket | undefined {
+    const [first] = this.#waiting ?? [];
+    if (first !== undefined) this.#waiting?.delete(first);
+    return first;
+  }
+
+  delete(ticket: PooledTicket): boolean {
+    return this.#waiting?.delete(ticket) === true;
+  }
+}
+
+/**
+ * The queues of keys with a waiting ticket that may have one more connection. They are served in turn: each key gets one connection before
+ * any key gets its next.
+ */
+export class FairQueue {
+  readonly #busyPerKey: number;
+  readonly #ready = new Set<KeyQueue>();
+
+  constructor(busyPerKey: number) {
+    this.#busyPerKey = busyPerKey;
+  }
+
+  /** Whether a waiting ticket may be served. */
+  get hasNext(): boolean {
+    return this.#ready.size > 0;
+  }
+
+  /** Whether a new request of this key may have a connection without waiting. */
+  mayPass(keyQueue: KeyQueue): boolean {
+    return this.#ready.size === 0 && keyQueue.waiting === 0 && keyQueue.busy < this.#busyPerKey;
+  }
+
+  /** To be called after the queue of a key or its `busy` has changed. */
+  update(keyQueue: KeyQueue): void {
+    if (keyQueue.waiting > 0 && keyQueue.busy < this.#busyPerKey) this.#ready.add(keyQueue);
+    else this.#ready.delete(keyQueue);
+  }
+
+  /** Takes the oldest ticket of the key whose turn it is, and counts it as busy. Its next turn comes after all others. */
+  next(): PooledTicket | undefined {
+    const [keyQueue] = this.#ready;
+    const ticket = keyQueue?.shift();
+    if (keyQueue === undefined || ticket === undefined) return undefined;
+    this.#ready.delete(keyQueue);
+    keyQueue.busy += 1;
+    this.update(keyQueue);
+    return ticket;
+  }
+}
+
+/** What a pool does for its queues, tickets and connections. */
+export interface PlaceKeeper {
+  /** Counts one more place of the key as taken. */
+  take(keyQueue: KeyQueue): void;
+  giveBack(keyQueue: KeyQueue): void;
+  /** Assigns a connection to a ticket, or appends the ticket to the queue of its key. */
+  enter(ticket: PooledTicket, nowMs: number): void;
+  /** Puts a ticket that has already waited at the head of the queue of its key. */
+  enterFirst(ticket: PooledTicket): void;
+  /** Removes a ticket whose job has not begun. */
+  leave(ticket: PooledTicket): void;
+  onIdle(pooled: PooledConnection): void;
+  onGone(pooled: PooledConnection): void;
 }
 
 /** An idle connection that is reserved for a job. */
@@ -194,12 +186,12 @@ export interface Reservation {
 /** A job on its way to a connection. */
 export class PooledTicket implements Ticket {
   readonly job: BackendJob;
-  readonly keyQueue: PooledKeyQueue;
+  readonly keyQueue: KeyQueue;
   /** The idle connection that the job will get, unless that connection closes first. */
   reservation: Reservation | undefined = undefined;
   readonly #pool: PlaceKeeper;
 
-  constructor(pool: PlaceKeeper, keyQueue: PooledKeyQueue, job: BackendJob) {
+  constructor(pool: PlaceKeeper, keyQueue: KeyQueue, job: BackendJob) {
     this.#pool = pool;
     this.keyQueue = keyQueue;
     this.job = job;
@@ -219,7 +211,7 @@ export class PooledTicket implements Ticket {
 export class PooledConnection implements ConnectionOwner {
   readonly connection: BackendConnection;
   /** The queue of the key whose request has the connection; undefined while it is idle. */
-  keyQueue: PooledKeyQueue | undefined = undefined;
+  keyQueue: KeyQueue | undefined = undefined;
   ticket: PooledTicket | undefined = undefined;
   /** By the monotonic clock. Milliseconds. */
   idleSinceMs = 0;

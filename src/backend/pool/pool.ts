@@ -10,10 +10,10 @@ import {
   type BackendConnections,
   type BackendJob,
   FairQueue,
+  KeyQueue,
   type NoPlace,
   type PlaceKeeper,
   PooledConnection,
-  PooledKeyQueue,
   type PooledTicket,
   type Reservation,
   type ReservedPlace,
@@ -57,12 +57,12 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   readonly #options: BackendPoolOptions;
   readonly #connector: BackendConnector;
   readonly #placesPerKey: number;
-  readonly #queue: FairQueue<PooledTicket, PooledKeyQueue>;
+  readonly #queue: FairQueue;
   /**
    * The queues of the keys that have a place, or had one a moment ago. Adding and deleting a queue with each request would rehash the map
    * again and again: each old table refers to its successor, so that all tables and queues would outlive the young generation.
    */
-  readonly #keyQueues = new Map<string, PooledKeyQueue>();
+  readonly #keyQueues = new Map<string, KeyQueue>();
   readonly #all = new Set<PooledConnection>();
   /** In the order of their last use, the latest at the end. */
   readonly #idle: PooledConnection[] = [];
@@ -110,7 +110,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
     let keyQueue = this.#keyQueues.get(fairnessKey);
     if (this.#taken >= connections + this.#mostWaiting) return 'full';
     if (keyQueue === undefined) {
-      keyQueue = new PooledKeyQueue(this, fairnessKey);
+      keyQueue = new KeyQueue(this, fairnessKey);
       this.#keyQueues.set(fairnessKey, keyQueue);
     } else if (keyQueue.taken >= this.#placesPerKey) {
       return 'key_full';
@@ -126,12 +126,12 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   }
 
   /** This and the methods below are for the pool's own queues, tickets and connections. */
-  take(keyQueue: PooledKeyQueue): void {
+  take(keyQueue: KeyQueue): void {
     keyQueue.taken += 1;
     this.#taken += 1;
   }
 
-  giveBack(keyQueue: PooledKeyQueue): void {
+  giveBack(keyQueue: KeyQueue): void {
     keyQueue.taken -= 1;
     this.#taken -= 1;
     if (keyQueue.taken === 0) this.#checkLater();
@@ -218,10 +218,10 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
     while (this.#queue.hasNext && !this.#isDestroyed) {
       const pooled = this.#findConnection(nowMs);
       if (pooled === undefined) return;
-      const next = this.#queue.next();
-      if (next === undefined) return;
+      const ticket = this.#queue.next();
+      if (ticket === undefined) return;
       this.#waiting -= 1;
-      this.#assign(next.item, pooled, nowMs);
+      this.#assign(ticket, pooled, nowMs);
     }
   }
 
