@@ -194,18 +194,15 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     const response = this.#response;
     this.#end();
     if (exchange.isClosed) return;
+    const failure = backendFailure(error);
     if (response !== undefined && exchange.hasResponse) {
-      exchange.error = backendFailure(error);
+      exchange.error = failure;
       response.cut();
       return;
     }
     // Of a response that is malformed in the read that brought its head, the client has got nothing.
     exchange.bodyBytes = 0;
-    if (error instanceof BackendError) {
-      exchange.reject(backendFailure(error));
-    } else {
-      exchange.fail(error);
-    }
+    exchange.reject(failure);
   }
 
   /** The client takes no more for now. From here on its rate is watched. */
