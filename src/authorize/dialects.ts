@@ -24,9 +24,9 @@ export const AUTHORIZE_PATH = '/authorize';
 
 /** Of which fields a gateway's own proxies write the original request, by the name of the dialect. */
 const FIELD_DIALECTS: ReadonlyMap<string, FieldDialect> = new Map([
-  ['original', { method: 'X-Original-Method', target: 'X-Original-URI', pathIn: originForm }],
+  ['original', { method: 'X-Original-Method', target: 'X-Original-URI', pathIn: (path: string) => path }],
   ['original-url', { method: 'X-Original-Method', target: 'X-Original-URL', pathIn: absoluteForm }],
-  ['forwarded', { method: 'X-Forwarded-Method', target: 'X-Forwarded-Uri', pathIn: originForm }],
+  ['forwarded', { method: 'X-Forwarded-Method', target: 'X-Forwarded-Uri', pathIn: (path: string) => path }],
 ]);
 
 /** In this dialect the original path follows, and the method is the call's own. */
@@ -108,10 +108,6 @@ function fieldValue(rawHeaders: readonly string[], name: string): string | Tollg
     value = rawHeaders[i + 1] ?? '';
   }
   return value ?? invalid(`The field ${name} is missing.`);
-}
-
-function originForm(value: string): string {
-  return value;
 }
 
 const ABSOLUTE = /^https?:\/\/([^/]*)(\/.*)$/i;

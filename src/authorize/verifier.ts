@@ -81,10 +81,8 @@ export class Verifier implements KeyVerifier {
       ...{ ...decision, keys, failedCredentials: this.#failedCredentials, crossOrigin: this.#crossOrigin },
       ...(!isCounted && { limiter: uncounted(decision.limiter), thresholds: undefined }),
     };
-    const decide = [authenticate(options), limit(options)];
-    return isCounted
-      ? [...decide, this.#recordUse, sendRejection(), allow]
-      : [...decide, sendRejection(), allow];
+    const recording = isCounted ? [this.#recordUse] : [];
+    return [authenticate(options), limit(options), ...recording, sendRejection(), allow];
   }
 
   /** What follows when the response to a proxied request is over. */

@@ -21,11 +21,10 @@ export function clientAddress(req: IncomingMessage, trustedProxies: BlockList): 
   return address;
 }
 
-/** Whether an address is that of a trusted proxy. */
+/** Whether a plain address is that of a trusted proxy. */
 function isTrusted(address: string, trustedProxies: BlockList): boolean {
-  const plain = plainAddress(address);
-  const family = isIP(plain);
-  return family !== 0 && trustedProxies.check(plain, family === 6 ? 'ipv6' : 'ipv4');
+  const family = isIP(address);
+  return family !== 0 && trustedProxies.check(address, family === 6 ? 'ipv6' : 'ipv4');
 }
 
 /** The remote end of a connection. */

@@ -85,7 +85,7 @@ export class RequestRouter {
       sendServerOptions(res, FORWARDED_METHODS);
     } else if (selfService?.owns(head.path)) {
       selfService.serve(req, res, head);
-    } else if (proxied === undefined || this.#isForManagement(head)) {
+    } else if (proxied === undefined || (management !== undefined && isReserved(head.path))) {
       req.url = head.target;
       management?.(req, res);
     } else {
@@ -145,10 +145,6 @@ export class RequestRouter {
 
   #format(error: TollgateError, req?: IncomingMessage): ErrorResponse {
     return this.#routes.formatRejection?.(error, req) ?? errorResponse(error);
-  }
-
-  #isForManagement({ path }: ParsedRequest): boolean {
-    return this.#routes.management !== undefined && isReserved(path);
   }
 
   /** Whether a request whose head is rejected was for management, going by its target alone. Errors of the proxy have one format only. */

@@ -10,7 +10,6 @@ import { ChangeVersions } from '../../limiter/changes/change-versions.ts';
 import type { DeferrableVersions } from '../../limiter/changes/deferrable-versions.ts';
 import { digestOfSecret } from '../../secrets/secret-digest.ts';
 import type { SecretVault } from '../../secrets/secret-vault.ts';
-import type { Settings } from '../../settings/settings.ts';
 import type { RecordScope } from '../../storage/postgres/record-units.ts';
 import { faultsInFile } from '../invalid-configuration.ts';
 import type { ReplicaContext } from '../replica-context.ts';
@@ -77,10 +76,10 @@ export function configurationOfFile(
   desired: DesiredState,
 ): () => Promise<readonly string[]> {
   const { clock, log } = platform;
-  const { configOwner: owner, configPrune: prune, configForce: force } = settings;
+  const { configOwner: owner, configPrune: prune, configForce: force, secretReveal } = settings;
   return async () => {
     try {
-      const options = { owner, prune, force, unlessApplied: true, needsSecretHash: isShownOnce(settings) };
+      const options = { owner, prune, force, unlessApplied: true, needsSecretHash: secretReveal === 'once' };
       const applied = await configurations.apply(desired, options, changeOf(owner, clock.nowMs()));
       if (applied !== undefined) {
         const { plans, keys, webhooks } = applied.difference;
@@ -94,10 +93,6 @@ export function configurationOfFile(
       return reasonsOf(error);
     }
   };
-}
-
-function isShownOnce({ secretReveal }: Settings): boolean {
-  return secretReveal === 'once';
 }
 
 function changeOf(owner: string, atMs: number): ChangeContext {

@@ -78,14 +78,8 @@ function bucketOf(period: Period): Omit<PreviewedLimit, 'limitId' | 'limit' | 'p
   const hours = Math.floor(lengthMs / HOUR_MS);
   const bucketHours = hours < DAY_HOURS ? hours : hours - (hours % DAY_HOURS);
   const isAligned = hours < DAY_HOURS ? DAY_HOURS % hours === 0 : hours === bucketHours;
-  const reason = reasonOf({ isWhole: lengthMs % HOUR_MS === 0, isAligned });
-  return { bucketHours, windowsInBucket: 1, quality: reason === undefined ? 'hours' : 'at-least', reason };
-}
-
-function reasonOf({
-  isWhole,
-  isAligned,
-}: Record<'isWhole' | 'isAligned', boolean>): PreviewReason | undefined {
-  if (!isWhole) return 'not_whole_hours';
-  return isAligned ? undefined : 'not_aligned_with_days';
+  const bucket = { bucketHours, windowsInBucket: 1 };
+  if (lengthMs % HOUR_MS !== 0) return { ...bucket, quality: 'at-least', reason: 'not_whole_hours' };
+  if (!isAligned) return { ...bucket, quality: 'at-least', reason: 'not_aligned_with_days' };
+  return { ...bucket, quality: 'hours', reason: undefined };
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { BlockList } from 'node:net';
+import { isToken } from '../../backend/header-names.ts';
 import { type Peer, peerOf } from '../../http/client-address.ts';
 import { withoutSessionCookies } from '../../http/credentials/session-cookie.ts';
 import { flatText } from '../../http/flat-text.ts';
@@ -66,13 +67,8 @@ const NOTHING: IncomingHttpHeaders = Object.freeze({});
 function forwardedElement(peer: string, host: string | undefined): string {
   // Only an IPv6 address has colons.
   const node = peer.includes(':') ? `"[${peer}]"` : peer || 'unknown';
-  return host === undefined ? `for=${node};proto=http` : `for=${node};host=${quoted(host)};proto=http`;
-}
-
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
-function quoted(value: string): string {
-  return TOKEN.test(value) ? value : `"${value}"`;
+  if (host === undefined) return `for=${node};proto=http`;
+  return `for=${node};host=${isToken(host) ? host : `"${host}"`};proto=http`;
 }
 
 function continued(before: string | string[] | undefined, own: string): string {
