@@ -19,11 +19,11 @@ export function allow({ customerIdHeader }: { readonly customerIdHeader: string 
       lines = keyLines(entry);
       linesOf.set(entry, lines);
     }
-    exchange.outcome = 'allowed';
     const customerId = customerOf(req.headers[customerIdHeader]);
     if (req.headers.cookie !== undefined)
       lines += headerLine('Cookie', withoutSessionCookies(req.headers.cookie));
-    exchange.respondEmpty(200, [], `${lines}x-api-key: ${secret}\r\nTollgate-Customer-Id: ${customerId}\r\n`);
+    lines += `x-api-key: ${secret}\r\nTollgate-Customer-Id: ${customerId}\r\n`;
+    exchange.respondEmpty({ status: 200, outcome: 'allowed', headers: [], lines });
   };
 }
 

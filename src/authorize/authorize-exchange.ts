@@ -4,7 +4,7 @@ import type { ErrorResponse } from '../http/errors/error-responses.ts';
 import { headerLine, type RawHeadResponse } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { Outcome } from '../observability/outcomes.ts';
-import { Exchange } from '../proxy/exchange.ts';
+import { type EmptyResponse, Exchange } from '../proxy/exchange.ts';
 import { isPreflight } from '../proxy/steps/cors.ts';
 
 export const NO_STORE_LINE = headerLine('Cache-Control', 'no-store');
@@ -35,10 +35,10 @@ export class AuthorizeExchange extends Exchange {
   }
 
   /** Every response without a body is an approval. */
-  override respondEmpty(_status: number, headers: string[], lines?: string): void {
+  override respondEmpty({ headers, ...response }: EmptyResponse): void {
     if (this.hasResponse) return;
     closeUnlessRead(this.res, this.head);
-    super.respondEmpty(200, ['Content-Length', '0', ...headers], lines);
+    super.respondEmpty({ ...response, status: 200, headers: ['Content-Length', '0', ...headers] });
   }
 
   override ownLines(): string {

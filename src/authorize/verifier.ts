@@ -101,10 +101,8 @@ export class Verifier implements KeyVerifier {
 
 const SERVER_ERROR = 500;
 
-const allow: Step = (exchange) => {
-  exchange.outcome = 'allowed';
-  exchange.respondEmpty(200, []);
-};
+const allow: Step = (exchange) =>
+  exchange.respondEmpty({ status: 200, outcome: 'allowed', headers: [], lines: '' });
 
 function targetOf({ path = '/' }: VerifiedRequest): RequestTarget {
   const target = path.startsWith('/') ? readTarget(path) : undefined;

@@ -5,7 +5,7 @@ import type { ParsedRequest, RequestTarget } from '../http/parsed-request.ts';
 import type { VerifiedRequest } from '../keys/key-verifier.ts';
 import type { RequestCost, RequestLimits } from '../limiter/request-limits.ts';
 import type { Outcome } from '../observability/outcomes.ts';
-import { Exchange, type Step } from '../proxy/exchange.ts';
+import { type EmptyResponse, Exchange, type Step } from '../proxy/exchange.ts';
 
 /** How a verified request is made an exchange. */
 export interface VerifyBegin {
@@ -65,9 +65,10 @@ export class VerifyExchange extends Exchange {
     this.#decided(this, response);
   }
 
-  override respondEmpty(status: number): void {
+  override respondEmpty({ status, outcome }: EmptyResponse): void {
     if (this.hasResponse) return;
     this.#status = status;
+    this.outcome = outcome;
     this.#decided(this, undefined);
   }
 

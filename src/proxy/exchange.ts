@@ -21,6 +21,14 @@ export type Step = (exchange: Exchange) => void;
 /** A final decision of the limiter: allowed, limited or unlimited. */
 export type LimitDecision = Exclude<Decision, { kind: 'stale' | 'unavailable' }>;
 
+/** A response of the gateway without a body. `headers` is a flat list; `lines` are made of `headerLine`s. */
+export interface EmptyResponse {
+  readonly status: number;
+  readonly outcome: Outcome;
+  readonly headers: string[];
+  readonly lines: string;
+}
+
 /** Work for a client that must stop when the client leaves or gets another response. */
 export interface Abandonable {
   abandon(): void;
@@ -170,9 +178,10 @@ export class Exchange {
     sendErrorWithLines(this.res, response, this.ownLines());
   }
 
-  /** Sends a response without a body, unless one has begun. `headers` is a flat list; `lines` are made of `headerLine`s. */
-  respondEmpty(status: number, headers: string[], lines = ''): void {
+  /** Sends a response without a body, unless one has begun. */
+  respondEmpty({ status, outcome, headers, lines }: EmptyResponse): void {
     if (this.hasResponse) return;
+    this.outcome = outcome;
     if (hasMuchToSend(this.req)) closeAfterResponse(this.res);
     this.res.writeLines(status, undefined, lines + this.ownLines(), headers);
     this.res.end();

@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { until } from '../support/until.ts';
 import type { RawPeer } from './support/raw-peer.ts';
@@ -32,6 +33,20 @@ describe('a request that is rejected while it waits', () => {
   /** As with a client that reads nothing and has filled its window: what is written to it stays here. */
   function fillWindow(client: RawPeer): void {
     Object.assign(serverSide(client), { _write() {}, _writev() {} });
+  }
+
+  /** As with a window that is full for a while: what is written to the client from now on waits until `go` is called. */
+  function delayWrites(client: RawPeer): { readonly delayed: Promise<void>; readonly go: () => void } {
+    const socket = serverSide(client);
+    const write = socket._write.bind(socket);
+    const delayed = Promise.withResolvers<void>();
+    const going = Promise.withResolvers<void>();
+    const wait: Socket['_write'] = (...written) => {
+      delayed.resolve();
+      void going.promise.then(() => write(...written));
+    };
+    Object.assign(socket, { _write: wait, _writev: undefined });
+    return { delayed: delayed.promise, go: going.resolve };
   }
 
   it('sends no backend request, though its client reads nothing', async () => {
@@ -72,6 +87,25 @@ describe('a request that is rejected while it waits', () => {
     expect(gateway.proxy.backendPlaces).toBe(0);
     expect(gateway.proxy.inFlight).toBe(1);
     expect(backend.received).not.toContain('/rejected');
+  });
+
+  it('keeps its outcome when its origin is found afterwards', async () => {
+    const { gateway } = stage;
+    await gateway.keyStore.allowOrigins(gateway.secret, ['https://app.example']);
+    gateway.keyStore.hold();
+    const lines = ['Host: a', 'Origin: https://app.example', 'Access-Control-Request-Method: GET'];
+    const head = ['OPTIONS /preflight HTTP/1.1', ...lines, 'Transfer-Encoding: chunked', '', ''].join('\r\n');
+    const client = await gateway.send(head);
+    await until(() => gateway.proxy.inFlight === 1);
+    const { delayed, go } = delayWrites(client);
+    client.send('no chunk\r\n');
+    await delayed;
+    gateway.keyStore.release();
+    await nextTurn();
+    go();
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 400 /);
+    await until(() => gateway.observed.length === 1);
+    expect(gateway.observed).toMatchObject([{ status: 400, outcome: 'invalid_request' }]);
   });
 
   it('loses no place when that happens again and again', async () => {

@@ -138,10 +138,9 @@ export function isPreflight({ req }: Pick<Exchange, 'req'>): boolean {
 
 function sendPreflightResponse(exchange: Exchange): void {
   const { req } = exchange;
-  exchange.outcome = 'preflight';
   const headers = ['Access-Control-Allow-Methods', req.headers['access-control-request-method'] ?? ''];
   const requested = req.headers['access-control-request-headers'];
   if (requested !== undefined) headers.push('Access-Control-Allow-Headers', requested);
   headers.push('Access-Control-Max-Age', String(PREFLIGHT_AGE_SECONDS));
-  exchange.respondEmpty(204, headers);
+  exchange.respondEmpty({ status: 204, outcome: 'preflight', headers, lines: '' });
 }
