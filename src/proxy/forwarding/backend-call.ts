@@ -19,7 +19,6 @@ import { interimHeaders, responseHeaders } from '../headers/response-headers.ts'
 import { backendFailure, gatewayTimeout } from './backend-errors.ts';
 import { RateWatch } from './rate-watch.ts';
 import { type ResponseBatcher, ResponseStream } from './response-stream.ts';
-import { mayRetry } from './retry-rules.ts';
 
 /** What a call needs besides its exchange. */
 export interface BackendCallOptions {
@@ -41,6 +40,9 @@ export interface BackendCallOptions {
   readonly onTooSlow: (direction: 'upload' | 'download') => void;
   readonly clock: Clock;
 }
+
+/** Safe methods: only a request with one of them may be sent a second time (RFC 9110 section 9.2.2). */
+const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Takes over a connection that the backend has switched to another protocol. `head` is its 101. */
 export type Switched = (backend: Socket, head: ResponseHead) => void;
@@ -65,7 +67,6 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
   #response: ResponseStream | undefined;
   #upload: RateWatch | undefined;
   #download: RateWatch | undefined;
-  #isReused = false;
   #isRetry = false;
   #isOver = false;
 
@@ -224,7 +225,6 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     const method = req.method ?? 'GET';
     const isUpgrade = this.#switched !== undefined;
     this.#connection = connection;
-    this.#isReused = connection.isReused;
     const target = basePath + head.target;
     const headerLines = this.#headerLines;
     connection.send(
@@ -238,17 +238,16 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     );
   }
 
+  /**
+   * Whether the request is sent once more, on another connection. The backend may close an idle connection just when a request is sent on
+   * it: that is no failure of the request, and the client gets no error for it if the request can't have had an effect.
+   */
   #mayRetry(error: unknown): boolean {
     const connection = this.#connection;
-    if (this.#isOver || connection === undefined || !(error instanceof BackendError)) return false;
-    return mayRetry({
-      method: this.#exchange.req.method ?? '',
-      hasBody: this.#body !== undefined,
-      isUpgrade: this.#switched !== undefined,
-      isReusedConnection: this.#isReused,
-      hasResponseBytes: connection.hasBytes,
-      isRetry: this.#isRetry,
-    });
+    if (!(error instanceof BackendError) || this.#isOver || this.#isRetry) return false;
+    if (connection?.isReused !== true || connection.hasBytes) return false;
+    if (this.#body !== undefined || this.#switched !== undefined) return false;
+    return RETRIED_METHODS.has(this.#exchange.req.method ?? '');
   }
 
   #tooSlowUpload(): void {
