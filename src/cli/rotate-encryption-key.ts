@@ -2,13 +2,14 @@ import { rotateAdminTokens } from '../admins/rotate-admin-tokens.ts';
 import { explainUnavailability } from '../app/diagnosis/records-fault.ts';
 import { openRecordStore } from '../app/stores/open-stores.ts';
 import { rotateSealedWebhooks } from '../events/rotate-sealed-webhooks.ts';
-import { rotateSealedResponses } from '../idempotency/rotate-sealed-responses.ts';
+import { sealedFor } from '../idempotency/idempotent-requests.ts';
 import { rotateSealedHandovers } from '../keys/handovers/rotate-sealed-handovers.ts';
 import { rotateEncryptionKey } from '../keys/secrets/rotate-sealed-keys.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
 import { StartFault } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
+import { rotateSealedRows } from '../secrets/rotate-seals.ts';
 import { SecretVault } from '../secrets/secret-vault.ts';
 import { InvalidSettings, readRotationSettings } from '../settings/settings.ts';
 import { rotateSealedSessions } from '../sign-in/sealed-session.ts';
@@ -77,7 +78,9 @@ async function sealAll(records: Awaited<ReturnType<typeof openRecordStore>>, vau
   return {
     ...(await rotateEncryptionKey(records.sealedKeys, vault, note('keys'))),
     adminTokens: await rotateAdminTokens(records.sealedTokens, vault, note('adminTokens')),
-    responses: await rotateSealedResponses(records.responses, vault, note('responses')),
+    responses: await rotateSealedRows(records.responses, sealedFor, {
+      ...{ vault, noteUnreadable: note('responses') },
+    }),
     webhooks: await rotateSealedWebhooks(records.webhooks, vault, note('webhooks')),
     handovers: await rotateSealedHandovers(records.handovers, vault, note('handovers')),
     sessions: await rotateSealedSessions(records.sessions, vault, noteSession),

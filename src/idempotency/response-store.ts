@@ -18,16 +18,8 @@ export interface StoredResponse {
   readonly sealed: Buffer;
 }
 
-/** The stored responses, for the rotation of encryption keys. */
-export interface SealedResponses {
-  /** At most `limit` responses, by id, after the given one. */
-  after(id: Buffer | undefined, limit: number): Promise<readonly StoredResponse[]>;
-  /** Replaces a sealed response. Resolves with false if it was removed or replaced in the meantime. */
-  replace(response: StoredResponse, sealed: Buffer): Promise<boolean>;
-}
-
 /** Stores responses. `Unit` is a unit of work in the record store. Every method rejects with `StoreUnavailable` if the store does not respond. */
-export interface ResponseStore<Unit> extends SealedResponses {
+export interface ResponseStore<Unit> {
   /**
    * Performs the work unless a response is stored under the id. Stores the response in the unit of work that the changes of the work belong
    * to: a crash leaves both or neither. Of several concurrent calls with the same id, also on different replicas, one performs the work.
@@ -41,4 +33,8 @@ export interface ResponseStore<Unit> extends SealedResponses {
   ): Promise<PerformedOnce>;
   /** Removes responses that are older than `keptMs` at `nowMs` and by the clock of the store. */
   prune(nowMs: number, keptMs: number): Promise<void>;
+  /** At most `limit` responses, by id, after the given one. For the rotation of encryption keys. */
+  after(id: Buffer | undefined, limit: number): Promise<readonly StoredResponse[]>;
+  /** Replaces a sealed response. Resolves with false if it was removed or replaced in the meantime. */
+  replace(response: StoredResponse, sealed: Buffer): Promise<boolean>;
 }
