@@ -205,7 +205,7 @@ function serverOptions(
     connectionsCheckingInterval: Math.min(1000, timeouts.headMs),
     shouldUpgradeCallback: (req) => {
       const isUpgrade = mayUpgrade && isWebSocketUpgrade(req);
-      if (!isUpgrade && mayLosePipelinedBytes(req)) connections.markLast(req);
+      if (!isUpgrade && mayLosePipelinedBytes(req)) connections.last.add(req);
       return isUpgrade;
     },
     optimizeEmptyRequests: true,

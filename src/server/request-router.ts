@@ -71,7 +71,7 @@ export class RequestRouter {
     if (!this.#connections.mayServe(req)) return;
     const head = this.#parse(req);
     if (head instanceof TollgateError) {
-      this.#connections.abandon(req.socket);
+      this.#connections.abandoned.add(req.socket);
       const requestId = this.#routes.requestIds.idOf(req);
       this.#routes.onRejected(head, requestId);
       res.setHeader('X-Request-Id', requestId);
@@ -164,7 +164,7 @@ export class RequestRouter {
     // Set here as well because Express replaces the methods of its responses.
     if (this.#connections.isClosing) res.shouldKeepAlive = false;
     if (req.httpVersionMinor === 0) decideForOldClient(req, res);
-    if (req.headers.upgrade !== undefined && this.#connections.isLast(req)) {
+    if (req.headers.upgrade !== undefined && this.#connections.last.has(req)) {
       res.shouldKeepAlive = false;
       lingerAfterResponse(req.socket);
     }

@@ -88,7 +88,7 @@ function serve(
 ): void {
   const head = parseRequest(req);
   if (head instanceof TollgateError) {
-    open.abandon(req.socket);
+    open.abandoned.add(req.socket);
     rejectAndClose(res, errorResponse(head));
     return;
   }

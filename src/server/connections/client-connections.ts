@@ -13,11 +13,11 @@ export class ClientConnections {
   /** The port is closing: every response says `Connection: close`. */
   isClosing = false;
   /** Connections on which nothing more is served, because the start of the next request is uncertain. */
-  readonly #abandoned = new WeakSet<Socket>();
+  readonly abandoned = new WeakSet<Socket>();
   /** Connections that brought bytes which can't be parsed: only the requests before them are served. */
-  readonly #malformed = new WeakSet<Socket>();
+  readonly malformed = new WeakSet<Socket>();
   /** Requests after which the start of the next one is uncertain. */
-  readonly #last = new WeakSet<IncomingMessage>();
+  readonly last = new WeakSet<IncomingMessage>();
 
   watch(server: Server, limit: ConnectionLimit, clock: Clock): void {
     const idle = new IdleConnections({ server, open: this.open, limit, clock });
@@ -40,7 +40,7 @@ export class ClientConnections {
       socket.once('end', () => {
         // Node would first send what is already written, and a client that has left may never take it.
         const due = responseDue(socket);
-        if (due?.writableEnded === false && !this.isAbandoned(socket)) cutConnection(socket);
+        if (due?.writableEnded === false && !this.abandoned.has(socket)) cutConnection(socket);
       });
     });
   }
@@ -52,34 +52,9 @@ export class ClientConnections {
     }
   }
 
-  abandon(socket: Socket): void {
-    this.#abandoned.add(socket);
-  }
-
-  isAbandoned(socket: Socket): boolean {
-    return this.#abandoned.has(socket);
-  }
-
-  markMalformed(socket: Socket): void {
-    this.#malformed.add(socket);
-  }
-
-  isMalformed(socket: Socket): boolean {
-    return this.#malformed.has(socket);
-  }
-
-  /** No further request of the connection is served. */
-  markLast(req: IncomingMessage): void {
-    this.#last.add(req);
-  }
-
-  isLast(req: IncomingMessage): boolean {
-    return this.#last.has(req);
-  }
-
   /** Whether a parsed request is to be served: its connection is not abandoned or ending, and its body is not malformed. */
   mayServe({ socket, complete }: IncomingMessage): boolean {
-    if (this.isAbandoned(socket) || socket.writableEnded) return false;
-    return complete || !this.isMalformed(socket);
+    if (this.abandoned.has(socket) || socket.writableEnded) return false;
+    return complete || !this.malformed.has(socket);
   }
 }

@@ -35,7 +35,7 @@ export class StalledClients {
     const due = responseDue(socket);
     const isUnused = due === undefined && socket.bytesWritten > 0;
     if (!this.#idle.isIdleFor(socket, isUnused ? this.#limits.unusedMs : this.#limits.activeMs)) return;
-    const isBeingServed = !this.#connections.isAbandoned(socket) && !socket.writableEnded;
+    const isBeingServed = !this.#connections.abandoned.has(socket) && !socket.writableEnded;
     // If no response is due, or nothing more is served, the client had time to close the connection: it is cut.
     if (due !== undefined && isBeingServed) endStalled(due, socket);
     else cutConnection(socket);
@@ -44,7 +44,8 @@ export class StalledClients {
   /** Ends a connection with a request body that arrives too slowly and that no exchange watches. */
   endUpload(socket: Socket): void {
     const due = responseDue(socket);
-    if (due === undefined || due.headersSent || this.#connections.isAbandoned(socket)) cutConnection(socket);
+    if (due === undefined || due.headersSent || this.#connections.abandoned.has(socket))
+      cutConnection(socket);
     else rejectServed(due, bodyTimeout());
   }
 }

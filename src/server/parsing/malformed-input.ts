@@ -23,8 +23,9 @@ export class MalformedInput {
   /** Listener for the server's `clientError`. */
   handle(error: Error, socket: Socket): void {
     // More bytes on such a connection make the parser report the same error again.
-    if (this.#connections.isAbandoned(socket) || this.#connections.isMalformed(socket)) return;
-    this.#connections.markMalformed(socket);
+    const { abandoned, malformed } = this.#connections;
+    if (abandoned.has(socket) || malformed.has(socket)) return;
+    malformed.add(socket);
     const fault = parserError(error);
     if (fault === undefined || !socket.writable) socket.destroy();
     else this.#rejectInOrder(socket, fault);
@@ -38,7 +39,7 @@ export class MalformedInput {
       due.once('close', () => this.#rejectInOrder(socket, error));
       return;
     }
-    this.#connections.abandon(socket);
+    this.#connections.abandoned.add(socket);
     // An error page in the middle of a body would look like a part of it.
     if (due?.headersSent) {
       cutConnection(socket);
