@@ -124,31 +124,18 @@ interface Comparison<S> {
 }
 
 function planComparisons(
-  desired: DesiredState,
+  { plans }: DesiredState,
   present: PresentState,
-  { owner, prune, defaultPlanId }: DifferenceOptions,
+  options: DifferenceOptions,
 ): readonly Comparison<PlanStep>[] {
-  const byId = new Map(present.plans.map((one) => [one.plan.id, one]));
-  const wanted = desired.plans.map((plan) => {
-    const before = byId.get(plan.id);
-    byId.delete(plan.id);
-    return compare<PresentPlan, NewPlan>(before && stateOfPlan(before), {
-      id: plan.id,
-      wanted: plan,
-      written: writtenPlan(plan),
-      owner,
-    });
+  const states = present.plans.map(stateOfPlan);
+  const wishes = plans.map((wanted) => ({ id: wanted.id, wanted, written: writtenPlan(wanted) }));
+  return comparisonsByName<PresentPlan, NewPlan>(wishes, states, options).map((comparison) => {
+    const { action, before } = comparison.step ?? {};
+    if (action !== 'delete' || before === undefined) return comparison;
+    const { id } = before.plan;
+    return id === options.defaultPlanId || id === SHIPPED_PLAN_ID ? release(before) : comparison;
   });
-  const gone = prune ? [...byId.values()].filter(({ plan }) => plan.managedBy === owner) : [];
-  return [
-    ...wanted,
-    ...gone.map((one) => {
-      const { id } = one.plan;
-      return id === defaultPlanId || id === SHIPPED_PLAN_ID
-        ? release(one)
-        : deletion<PresentPlan, NewPlan>(id, stateOfPlan(one));
-    }),
-  ];
 }
 
 function keyComparisons(
@@ -158,7 +145,7 @@ function keyComparisons(
 ): readonly Comparison<KeyStep>[] {
   const states = present.keys.map(stateOfKey);
   const wishes = keys.map((wanted) => ({ id: wanted.externalId, wanted, written: writtenKey(wanted) }));
-  return comparisonsByExternalId<PresentKey, DesiredKey>(wishes, states, options);
+  return comparisonsByName<PresentKey, DesiredKey>(wishes, states, options);
 }
 
 function webhookComparisons(
@@ -172,19 +159,19 @@ function webhookComparisons(
     wanted,
     written: writtenWebhook(wanted),
   }));
-  return comparisonsByExternalId<PresentWebhook, DesiredWebhook>(wishes, states, options);
+  return comparisonsByName<PresentWebhook, DesiredWebhook>(wishes, states, options);
 }
 
 /** Several records may have one externalId: those of the owner come first. */
-function comparisonsByExternalId<Present, Wanted>(
+function comparisonsByName<Present, Wanted>(
   wishes: readonly Omit<Wish<Wanted>, 'owner'>[],
   states: readonly State<Present>[],
   { owner, prune }: DifferenceOptions,
 ): readonly Comparison<Step<Present, Wanted>>[] {
-  const byExternalId = Map.groupBy(states, ({ written }) => written.externalId);
+  const byName = Map.groupBy(states, ({ name }) => name);
   const found = new Set<State<Present>>();
   const wanted = wishes.map((wish) => {
-    const candidates = byExternalId.get(wish.id) ?? [];
+    const candidates = byName.get(wish.id) ?? [];
     const own = candidates.filter(({ managedBy }) => managedBy === owner);
     const matches = own.length > 0 ? own : candidates;
     for (const match of matches) found.add(match);
@@ -192,18 +179,15 @@ function comparisonsByExternalId<Present, Wanted>(
     return compare<Present, Wanted>(matches[0], { ...wish, owner, isAmbiguous });
   });
   const gone = prune ? states.filter((state) => state.managedBy === owner && !found.has(state)) : [];
-  return [
-    ...wanted,
-    ...gone.map((state) =>
-      deletion<Present, Wanted>(String(state.written.externalId ?? state.recordId), state),
-    ),
-  ];
+  return [...wanted, ...gone.map((state) => deletion<Present, Wanted>(state))];
 }
 
 /** A present record, as it is compared. */
 interface State<Present> {
   readonly present: Present;
   readonly recordId: string;
+  /** The rateLimitId or the externalId. */
+  readonly name: string | null;
   readonly written: Written;
   readonly managedBy: string | null;
   readonly managedDigest: Buffer | null;
@@ -215,20 +199,22 @@ function stateOfPlan(present: PresentPlan): State<PresentPlan> {
   const { plan, managedDigest } = present;
   const { id, managedBy } = plan;
   const isUntouched = id === SHIPPED_PLAN_ID && plan.version === 1;
-  return { present, recordId: id, written: writtenPlan(plan), managedBy, managedDigest, isUntouched };
+  const written = writtenPlan(plan);
+  return { present, recordId: id, name: id, written, managedBy, managedDigest, isUntouched };
 }
 
 function stateOfKey(present: PresentKey): State<PresentKey> {
   const { key, managedDigest } = present;
-  const { id, managedBy } = key;
-  return { present, recordId: id, written: writtenKey(key), managedBy, managedDigest, isUntouched: false };
+  const { id, externalId: name, managedBy } = key;
+  const written = writtenKey(key);
+  return { present, recordId: id, name, written, managedBy, managedDigest, isUntouched: false };
 }
 
 function stateOfWebhook(present: PresentWebhook): State<PresentWebhook> {
   const { webhook, managedDigest } = present;
-  const { id, managedBy } = webhook;
+  const { id, externalId: name, managedBy } = webhook;
   const written = writtenAsLeft(webhook);
-  return { present, recordId: id, written, managedBy, managedDigest, isUntouched: false };
+  return { present, recordId: id, name, written, managedBy, managedDigest, isUntouched: false };
 }
 
 /** A wanted record, as it is compared. */
@@ -262,8 +248,9 @@ function compare<Present, Wanted>(
   return { step: undefined, noted: isNoted ? undefined : { id: before.recordId, managedDigest } };
 }
 
-function deletion<Present, Wanted>(id: string, before: State<Present>): Comparison<Step<Present, Wanted>> {
-  const { present, written, managedBy } = before;
+function deletion<Present, Wanted>(before: State<Present>): Comparison<Step<Present, Wanted>> {
+  const { present, recordId, name, written, managedBy } = before;
+  const id = name ?? recordId;
   const fields = changedFields({ ...written, managedBy }, null);
   const conflict = isChanged(before) ? 'changed_elsewhere' : undefined;
   return {
