@@ -165,8 +165,8 @@ function ipv4UnitsOf(address: string): string {
   return String.fromCharCode(bytes[0], bytes[1], bytes[2], bytes[3]);
 }
 
-/** Ignores the zone: on every link, equal addresses count as the same. */
-function ipv6UnitsOf(text: string): string {
+/** One code unit for each group of an IPv6 address. Ignores the zone: on every link, equal addresses count as the same. */
+export function ipv6UnitsOf(text: string): string {
   const address = text.includes('.') ? withoutDots(text) : text;
   const groups: number[] = [];
   let group = -1;

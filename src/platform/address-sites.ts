@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net';
+import { ipv6UnitsOf } from './address-list.ts';
 
 /** What an address says about its user. */
 export interface AddressSites {
@@ -10,12 +11,8 @@ export interface AddressSites {
 
 export function sitesOf(address: string): AddressSites {
   if (!isIPv6(address)) return { site: address, network: undefined };
-  const [before = '', after] = address.split('%', 1)[0]?.toLowerCase().split('::') ?? [];
-  const groups = before === '' ? [] : before.split(':');
-  const tail = after === undefined || after === '' ? [] : after.split(':');
-  const zeros = after === undefined ? 0 : Math.max(0, 8 - groups.length - tail.length);
-  const all = [...groups, ...Array<string>(zeros).fill('0'), ...tail].map((group) =>
-    group.replace(/^0+(?=.)/, ''),
-  );
-  return { site: `${all.slice(0, 4).join(':')}::/64`, network: `${all.slice(0, 3).join(':')}::/48` };
+  const units = ipv6UnitsOf(address);
+  const group = (index: number) => units.charCodeAt(index).toString(16);
+  const network = `${group(0)}:${group(1)}:${group(2)}`;
+  return { site: `${network}:${group(3)}::/64`, network: `${network}::/48` };
 }

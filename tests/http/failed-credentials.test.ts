@@ -57,6 +57,7 @@ describe('failed credentials', () => {
     expect(responds('2001:db8::1', 999)).toEqual(unauthenticated(999));
     expect(responds('2001:0DB8:0:0:ffff::2', 2)).toEqual([...unauthenticated(1), ...slowedDown(1)]);
     expect(responds('2001:db8:0:1::1', 1)).toEqual(unauthenticated(1));
+    expect(responds('2001:db8::1:0:0:192.0.2.1', 1000)).toEqual([...unauthenticated(999), ...slowedDown(1)]);
   });
 
   it('of many networks of 64 bits use up the budget of the one of 48 bits around them', () => {
