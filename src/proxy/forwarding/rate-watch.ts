@@ -20,20 +20,14 @@ export interface BodyRateOptions {
 }
 
 /** The minimum rates of both directions. */
-export function minimumBodyRates(options: BodyRateOptions): {
-  readonly uploadRate: MinimumRate;
-  readonly downloadRate: MinimumRate;
-} {
+export function minimumBodyRates(
+  options: BodyRateOptions,
+): Record<'uploadRate' | 'downloadRate', MinimumRate> {
   const { requestBodyMinBytesPerSecond, responseBodyMinBytesPerSecond, rateWindowMs } = options;
+  const window = rateWindowMs !== undefined && { windowMs: rateWindowMs };
   return {
-    uploadRate: {
-      bytesPerSecond: requestBodyMinBytesPerSecond,
-      windowMs: rateWindowMs ?? UPLOAD_RATE.windowMs,
-    },
-    downloadRate: {
-      bytesPerSecond: responseBodyMinBytesPerSecond,
-      windowMs: rateWindowMs ?? DOWNLOAD_RATE.windowMs,
-    },
+    uploadRate: { ...UPLOAD_RATE, bytesPerSecond: requestBodyMinBytesPerSecond, ...window },
+    downloadRate: { ...DOWNLOAD_RATE, bytesPerSecond: responseBodyMinBytesPerSecond, ...window },
   };
 }
 
