@@ -27,8 +27,7 @@ export class PauseDetector {
   watch(nowMs: number): void {
     if (this.#timer !== undefined) return;
     this.#lookedAtMs = nowMs;
-    this.#timer = setInterval(() => this.#lookAgain(), LOOK_EVERY_MS);
-    this.#timer.unref();
+    this.#timer = setInterval(() => this.#lookAgain(), LOOK_EVERY_MS).unref();
   }
 
   /** Called before a deadline is applied: a pause may have ended before the timer could run. */

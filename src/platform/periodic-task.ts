@@ -62,8 +62,7 @@ export class PeriodicTask {
     const variedMs = pauseMs * (1 - (this.#random.bytes(1)[0] ?? 0) / 1024);
     this.#timer = setTimeout(() => {
       this.#running = this.#run(pauseMs);
-    }, variedMs);
-    this.#timer.unref();
+    }, variedMs).unref();
   }
 
   async #run(pauseMs: number): Promise<void> {

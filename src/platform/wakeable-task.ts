@@ -46,7 +46,6 @@ export class WakeableTask {
     const pauseMs = await this.#runOnce();
     this.#running = undefined;
     if (this.#isStopped) return;
-    this.#timer = setTimeout(() => this.wake(), this.#isWoken ? 0 : pauseMs);
-    this.#timer.unref();
+    this.#timer = setTimeout(() => this.wake(), this.#isWoken ? 0 : pauseMs).unref();
   }
 }

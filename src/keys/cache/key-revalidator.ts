@@ -85,8 +85,7 @@ export class KeyRevalidator {
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => {
       this.#running = this.#run().finally(() => this.#plan());
-    }, ms);
-    this.#timer.unref();
+    }, ms).unref();
   }
 
   async #run(): Promise<void> {

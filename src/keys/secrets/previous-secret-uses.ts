@@ -52,8 +52,7 @@ export class PreviousSecretUses {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       if (this.#writing === undefined && this.#unwritten.size > 0) this.#start();
-    }, INTERVAL_MS);
-    this.#timer.unref();
+    }, INTERVAL_MS).unref();
     this.#writing = this.#write().then(() => {
       this.#writing = undefined;
       if (this.#timer === undefined && this.#unwritten.size > 0) this.#start();

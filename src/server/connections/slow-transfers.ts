@@ -37,8 +37,7 @@ export class SlowTransfers {
     const { bytesPerSecond, windowMs } = this.#options.rate;
     if (bytesPerSecond === 0) return;
     // One turn later, so that bytes that arrived while the process was busy are read and counted first.
-    this.#timer = setInterval(() => setImmediate(() => this.#look()), windowMs);
-    this.#timer.unref();
+    this.#timer = setInterval(() => setImmediate(() => this.#look()), windowMs).unref();
   }
 
   stop(): void {
