@@ -57,8 +57,8 @@ export interface WebhookRepository {
   deliveries(webhookId: string, page: DeliveryPage): Promise<DeliveryList>;
   countDeliveries(webhookId: string, filter: DeliveryFilter): Promise<number>;
   findDelivery(webhookId: string, deliveryId: string): Promise<Delivery | undefined>;
-  /** Stores a delivery that an administrator asked for, due before all others of its webhook. */
-  addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<void>;
+  /** Stores a delivery that an administrator asked for, due before all others of its webhook. False if there is no such webhook. */
+  addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<boolean>;
   /** Makes a delivery due before all others of its webhook, under its id, with all its attempts. False if it is due already, or gone. */
   resend(delivery: Delivery, webhook: Webhook, change: ChangeContext): Promise<boolean>;
 }

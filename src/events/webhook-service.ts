@@ -228,7 +228,8 @@ export class WebhookService {
       isBatch: false,
       body: cloudEventText(event, this.#options.source),
     };
-    await this.#options.repository.addDelivery(delivery, webhook, change);
+    const existed = await this.#options.repository.addDelivery(delivery, webhook, change);
+    if (!existed) throw new WebhookNotFound();
     this.#options.wake();
     return id;
   }

@@ -251,6 +251,23 @@ describe('a webhook', () => {
       'webhook_disabled',
     );
   });
+
+  it('that is deleted before its test event is written is 404, and has no entry of a test', async () => {
+    const made = await create();
+    const { webhooks } = management.records;
+    const find = webhooks.find.bind(webhooks);
+    const found = jest.spyOn(webhooks, 'find').mockImplementationOnce(async (id) => {
+      const webhook = await find(id);
+      await management.send('delete', at(made)).expect(200);
+      return webhook;
+    });
+    const { status, body } = await management.send('post', `${at(made)}/test`);
+    found.mockRestore();
+    expect([status, body.code]).toEqual([404, 'webhook_not_found']);
+    const log = await management.send('get', `/tollgate/audit-log?targetId=${made.webhookId}`).expect(200);
+    const actions = log.body.entries.map(({ action }: { readonly action: string }) => action);
+    expect(actions).toEqual(['webhook.delete', 'webhook.create']);
+  });
 });
 
 describe('a token', () => {

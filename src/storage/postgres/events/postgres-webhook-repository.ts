@@ -159,12 +159,16 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
     return row && deliveryOfRow(row);
   }
 
-  async addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<void> {
-    await this.#changes.make(change, async (trx, note) => {
+  addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<boolean> {
+    return this.#changes.make(change, async (trx, note) => {
+      // There is no foreign key. The lock keeps the webhook from being deleted before the delivery is there.
+      const present = trx.selectFrom('webhooks').select('id').where('id', '=', webhook.id).forKeyShare();
+      if ((await present.executeTakeFirst()) === undefined) return false;
       const row = { ...rowOfDelivery(delivery), next_attempt_at: beforeOthers(delivery, change) };
       await trx.insertInto('webhook_deliveries').values(row).execute();
       const changes = { deliveryId: { from: null, to: delivery.id } };
       note({ action: 'webhook.test', target: webhookTarget(webhook), changes });
+      return true;
     });
   }
 
