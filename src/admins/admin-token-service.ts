@@ -50,7 +50,7 @@ export class AdminTokenService {
     this.#options = options;
   }
 
-  /** The new token is also limited to the principal's tags. Throws `MissingScope`. */
+  /** The new token is also limited to the principal's tags. Throws `MissingScope`, or `InvalidBody` if these make too many. */
   async create(
     fields: AdminTokenFields,
     principal: Principal,
@@ -95,7 +95,7 @@ export class AdminTokenService {
     return token;
   }
 
-  /** Throws `AdminTokenNotFound`, `MissingScope` or `VersionMismatch`. */
+  /** Throws `AdminTokenNotFound`, `MissingScope`, `InvalidBody` or `VersionMismatch`. */
   async update(
     tokenId: string,
     { changes, principal }: { readonly changes: Partial<AdminTokenFields>; readonly principal: Principal },

@@ -6,7 +6,7 @@
 import type { ChangeContext } from '../audit/change-context.ts';
 import { InvalidBody, KeyNotFound, PlanNotFound, type TollgateError } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
-import { isVisible } from '../permissions/visible-records.ts';
+import { isVisible, MAX_TAGS } from '../permissions/visible-records.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import { createSecret, maskedSecret } from '../secrets/secret-format.ts';
@@ -22,7 +22,7 @@ import {
 } from './key-list.ts';
 import type { KeyChanges, KeyRepository, StoredKey, UpdateFailure } from './key-repository.ts';
 import { rotationAt } from './key-rotation.ts';
-import { MAX_TAGS, withinOwnTags } from './key-tags.ts';
+import { withinOwnTags } from './key-tags.ts';
 import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
 import { SecretSealer } from './secrets/stored-secret.ts';
 import { windowNamesOf } from './window-names.ts';

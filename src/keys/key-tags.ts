@@ -1,9 +1,8 @@
 import type { ChangeContext } from '../audit/change-context.ts';
 import { InvalidBody } from '../errors.ts';
+import { unitedTags } from '../permissions/visible-records.ts';
 import type { KeyChanges } from './key-repository.ts';
 
-/** Most tags of a key. */
-export const MAX_TAGS = 20;
 /** The form of a tag. */
 export const TAG = /^[a-z0-9][a-z0-9:._-]{0,63}$/;
 /** The form of a tag, as the end of a sentence. */
@@ -18,11 +17,7 @@ export function withOwnTags(
   tags: readonly string[],
   { onlyTags }: Pick<ChangeContext, 'onlyTags'>,
 ): readonly string[] {
-  const all = [...new Set([...tags, ...onlyTags])];
-  if (all.length <= MAX_TAGS) return all;
-  throw new InvalidBody([
-    { field: 'tags', message: `must be at most ${MAX_TAGS} with those that the admin token is limited to` },
-  ]);
+  return unitedTags('tags', [...tags, ...onlyTags]);
 }
 
 /**

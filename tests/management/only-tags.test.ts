@@ -202,6 +202,28 @@ describe('a token that is limited to tags', () => {
     const ids = body.adminTokens.map(({ adminTokenId }: { adminTokenId: string }) => adminTokenId);
     expect(ids.toSorted()).toEqual([euTokenId, made.body.adminTokenId].toSorted());
   });
+
+  it('limits no token and no webhook to more than twenty tags, its own among them', async () => {
+    const all = ['read-only', 'keys:write', 'tokens:write', 'webhooks:read', 'webhooks:write'];
+    const { secret } = await management.createToken({ scopes: all, onlyTags: ['eu'] });
+    const others = Array.from({ length: 20 }, (_, n) => `t${n}`);
+    const message = 'must be at most 20 with those that the admin token is limited to';
+    for (const [path, fields] of [
+      ['/tollgate/admin-token', { name: 'x', scopes: ['keys:read'] }],
+      ['/tollgate/webhook', { url: 'https://8.8.8.8/', events: ['tollgate.key.*'] }],
+    ] as const) {
+      const create = (onlyTags: readonly string[]) =>
+        management.sendAs(secret, 'post', `${path}/create`, { ...fields, onlyTags });
+      const rejected = await create(others).expect(400);
+      expect(rejected.body.errors).toEqual([{ field: 'onlyTags', message }]);
+      const { body, headers } = await create(others.slice(1)).expect(201);
+      expect(body.onlyTags).toEqual(['eu', ...others.slice(1)]);
+      const edit = (onlyTags: readonly string[]) =>
+        management.sendAs(secret, 'patch', headers.location ?? '', { onlyTags });
+      expect((await edit(others).expect(400)).body.errors).toEqual(rejected.body.errors);
+      expect((await edit(body.onlyTags).expect(200)).body.onlyTags).toEqual(body.onlyTags);
+    }
+  });
 });
 
 describe('a plan of which a token that is limited to tags sees some keys only', () => {

@@ -14,7 +14,8 @@ import {
   SORT_ORDERS,
   type SortOrder,
 } from '../../keys/key-list.ts';
-import { isTag, MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
+import { isTag, TAG, TAG_RULE } from '../../keys/key-tags.ts';
+import { MAX_TAGS } from '../../permissions/visible-records.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan-id.ts';
 import { isStorable } from '../../platform/text/storable-text.ts';
 import { INSTANT_RULE, isSearchText, LONGEST_SEARCH, queryInstant, SEARCH_RULE } from '../formats.ts';

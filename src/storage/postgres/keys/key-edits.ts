@@ -5,7 +5,7 @@ import type { ChangeContext } from '../../../audit/change-context.ts';
 import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
 import type { ConsumerKey } from '../../../keys/consumer-key.ts';
 import type { KeyChanges, UpdatedKey, UpdateFailure } from '../../../keys/key-repository.ts';
-import { MAX_TAGS } from '../../../keys/key-tags.ts';
+import { MAX_TAGS } from '../../../permissions/visible-records.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import type { NoteAction } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
