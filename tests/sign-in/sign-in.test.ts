@@ -358,6 +358,19 @@ describe('Sign-in with an identity provider', () => {
       expect((await browser.request(callback)).headers.get('Location')).toBe('/tollgate/console');
     });
 
+    it.each([
+      ['x', `/tollgate/console?q=${'x'.repeat(2000)}`],
+      ['é', '/tollgate/console'],
+      ['"', '/tollgate/console'],
+      ['\\', '/tollgate/console'],
+    ])('can not make the cookie too long by 2000 times %s in a page to return to', async (text, place) => {
+      const browser = new TestBrowser();
+      const page = encodeURIComponent(`/tollgate/console?q=${text.repeat(2000)}`);
+      const callback = await callbackOf(browser, `/tollgate/sign-in?return=${page}`);
+      expect(browser.cookiesOf(gateway.origin).length).toBeLessThanOrEqual(4096);
+      expect((await browser.request(callback)).headers.get('Location')).toBe(place);
+    });
+
     it('gets no session from an attempt that is too old', async () => {
       const browser = new TestBrowser();
       const callback = await callbackOf(browser);

@@ -187,12 +187,17 @@ function contextOf(req: Request, res: Response, trustedProxies: BlockList): Atte
   };
 }
 
-/** The page of the console that a text names; the first one if it names any other place. */
+/** As JSON, in which the attempt keeps it: with more, its cookie would be longer than the 4096 bytes that browsers keep. */
+const LONGEST_RETURN = 2048;
+
+/** The page of the console that a text names; the first one if it names any other place, or one that is too long. */
 function ownPath(text: unknown, publicOrigin: string): string {
-  const url = typeof text === 'string' && text.length <= 2048 ? URL.parse(text, publicOrigin) : null;
+  const url = typeof text === 'string' ? URL.parse(text, publicOrigin) : null;
   if (url === null || url.origin !== publicOrigin || !isAtOrBelow(url.pathname, CONSOLE_PATH))
     return CONSOLE_PATH;
-  return url.pathname + url.search;
+  // Encoded, a character of the text may be many bytes.
+  const path = url.pathname + url.search;
+  return JSON.stringify(path).length <= LONGEST_RETURN ? path : CONSOLE_PATH;
 }
 
 function cookie(name: string, value: string, maxAgeS: number): string {
