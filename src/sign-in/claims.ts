@@ -54,7 +54,7 @@ export function textClaim(claims: Claims, name: string): string | undefined {
 }
 
 /**
- * The claims of an ID token, without null, and of the userinfo endpoint. What the signed token says comes first. The claim `name` is that of
+ * The claims of an ID token and of the userinfo endpoint, both without null. What the signed token says comes first. The claim `name` is that of
  * the endpoint where the token has another part of the object to which its path leads.
  */
 export function mergedClaims(token: Claims, userInfo: Claims | undefined, name: string): Claims {

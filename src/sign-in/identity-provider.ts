@@ -248,7 +248,7 @@ export class IdentityProvider {
     );
   }
 
-  /** Undefined if the provider has no such endpoint. */
+  /** Without claims that are null. Undefined if the provider has no such endpoint. */
   async #userInfo(
     config: client.Configuration,
     accessToken: string,
@@ -256,7 +256,7 @@ export class IdentityProvider {
   ): Promise<Claims | undefined> {
     if (config.serverMetadata().userinfo_endpoint === undefined) return undefined;
     try {
-      return await client.fetchUserInfo(config, accessToken, subject);
+      return withoutNull(await client.fetchUserInfo(config, accessToken, subject));
     } catch (error) {
       throw userInfoFailure(error);
     }

@@ -15,6 +15,7 @@ import {
   nowS,
   type Part,
   type Respond,
+  redeem,
   ScriptedProvider,
   tokens,
 } from './scripted-provider.ts';
@@ -226,6 +227,18 @@ describe('A hostile provider', () => {
       userinfo: json({ sub: 'alice', ...userInfo }),
     });
     expect((await signIn()).claims).toMatchObject({ groups: ['admins'], ...userInfo });
+  });
+
+  it('takes no claim away with a null at the userinfo endpoint', async () => {
+    const claim = 'realm_access.roles';
+    await respond({
+      token: json(tokens(await jwt({ name: undefined, realm_access: { roles: ['admins'] } }))),
+      userinfo: json({ sub: 'alice', name: 'Alice', email: null, [claim]: null }),
+    });
+    const { claims } = await redeem(client(undefined, undefined, { claim }));
+    expect(claimValues(claims, claim)).toEqual(['admins']);
+    // At a renewal the address that was known stays.
+    expect(claims).not.toHaveProperty('email');
   });
 
   it('gives no claims of another person at the userinfo endpoint', async () => {
