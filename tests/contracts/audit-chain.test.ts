@@ -289,6 +289,18 @@ describe('the encryption keys of the audit log', () => {
     expect(await verify(other)).toMatchObject({ isValid: false, problem: 'unknown_key', firstBroken: 1 });
   });
 
+  it('are named by a retention that lacks one of them, before and after it has removed entries', async () => {
+    const [old, other] = [await open(oldKey), await open(newKey)];
+    for (let entries = 0; entries < 2; entries += 1) await write(old);
+    const lacksKey = (id: string) =>
+      `${id} was changed outside of Tollgate, or ENCRYPTION_KEY lacks the key that it was written under: nothing is removed from the audit log`;
+    const prune = (records: Records) => records.audit.prune(START_MS + DAY_MS, 0);
+    await expect(prune(other)).rejects.toThrow(lacksKey('aud_0000000000000001'));
+    expect(await prune(old)).toBe(2);
+    await write(old);
+    await expect(prune(other)).rejects.toThrow(lacksKey('aud_0000000000000003'));
+  });
+
   it('can be taken out of it after they were retired, with heads unchanged', async () => {
     const [old, both, current] = [await open(oldKey), await open(newKey, oldKey), await open(newKey)];
     for (const records of [old, old, both]) await write(records);

@@ -37,6 +37,11 @@ export class ChainVerifier {
     return this.#sequence;
   }
 
+  /** Undefined while all rows were in order. */
+  get problem(): ChainProblem | undefined {
+    return this.#problem;
+  }
+
   /** Takes the next row. Returns false, and takes no more, if it is not in order. */
   follows(row: Selectable<AuditLogTable>): boolean {
     this.#problem ??= this.#problemOf(row);

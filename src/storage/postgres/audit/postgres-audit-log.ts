@@ -157,10 +157,7 @@ export class PostgresAuditLog implements AuditLog {
     const last = old.at(-1);
     if (last === undefined) return 0;
     // An entry that was given an older time would be removed as if by retention.
-    if (!old.every((row) => verifier.follows(row)))
-      throw new Error(
-        `${auditIdOf(verifier.sequence + 1)} was changed outside of Tollgate: nothing is removed from the audit log`,
-      );
+    if (!old.every((row) => verifier.follows(row))) throw new Error(whyNothingIsRemoved(verifier));
     await trx.deleteFrom('audit_log').where('sequence', '<=', last.sequence).execute();
     const pruned_mac = this.#chain.markEnd('pruned', last);
     await trx
@@ -183,6 +180,13 @@ export class PostgresAuditLog implements AuditLog {
       if (!rows.every((row) => verifier.follows(row)) || rows.length < BATCH) return;
     }
   }
+}
+
+function whyNothingIsRemoved({ problem, sequence }: ChainVerifier): string {
+  // The mark of the beginning, too, can't be verified without the key that made it.
+  const mayLackKey = problem === 'unknown_key' || problem === 'beginning';
+  const orLacksKey = mayLackKey ? ', or ENCRYPTION_KEY lacks the key that it was written under' : '';
+  return `${auditIdOf(sequence + 1)} was changed outside of Tollgate${orLacksKey}: nothing is removed from the audit log`;
 }
 
 function endsOf(db: RecordsDatabase) {
