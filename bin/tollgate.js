@@ -11,7 +11,12 @@ if (major >= 26 || (major === 24 && minor >= 9)) {
   module.enableCompileCache(new URL('../node_modules/.cache/tollgate', import.meta.url));
   // A clone has the source. An installed package has JavaScript, because Node strips no types below node_modules.
   const source = new URL('../src/cli/tollgate.ts', import.meta.url);
-  import(existsSync(source) ? source.href : new URL('../dist/cli/tollgate.js', import.meta.url).href);
+  const command = existsSync(source) ? source : new URL('../dist/cli/tollgate.js', import.meta.url);
+  import(command.href).catch((error) => {
+    const whatToDo = 'If a file or a package is missing, install it again, in a clone by `npm ci`.';
+    process.stderr.write(`Tollgate could not be loaded. ${whatToDo}\n${error.stack}\n`);
+    process.exit(1);
+  });
 } else {
   process.stderr.write(
     `Tollgate needs Node 24 (from 24.9 on) or 26, and this is Node ${process.versions.node}.\n`,

@@ -1,14 +1,17 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer, type ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { satisfies } from 'semver';
 import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY } from '../proxy/support/localhost-certificate.ts';
 import { freePort } from '../support/free-port.ts';
+import { scratchFolder } from '../support/scratch-folder.ts';
+import { COMMAND } from './support/command-on-path.ts';
 import { runInProcess } from './support/run-in-process.ts';
 import { runTollgate } from './support/run-tollgate.ts';
 
@@ -62,6 +65,26 @@ describe('the start of tollgate', () => {
 });
 
 describe('the exit code of tollgate', () => {
+  it('is 1 with a sentence where files of the installation are missing', async () => {
+    const directory = await mkdtemp(join(await scratchFolder(), 'tollgate-incomplete-'));
+    try {
+      const file = join(directory, 'bin/tollgate.js');
+      await mkdir(join(directory, 'bin'));
+      await copyFile(COMMAND, file);
+      await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
+      const { code, stdout, stderr } = await runTollgate(['--version'], { file });
+      const [sentence, fault] = stderr.split('\n');
+      expect([code, stdout, sentence]).toEqual([
+        1,
+        '',
+        'Tollgate could not be loaded. If a file or a package is missing, install it again, in a clone by `npm ci`.',
+      ]);
+      expect(fault).toContain(join(directory, 'dist/cli/tollgate.js'));
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+
   it.each([
     ['a command that is not there', ['frobnicate'], 64],
     ['help for a command that is not there', ['help', 'frobnicate'], 64],
