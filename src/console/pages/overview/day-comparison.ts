@@ -12,6 +12,10 @@ export interface DayOfOutcomes {
   readonly hoursBefore: readonly Outcomes[];
   readonly total: Outcomes;
   readonly totalBefore: Outcomes;
+  /** Of the hours that are over, without the one that runs: it has no equal the day before, of which there are whole hours only. */
+  readonly over: Outcomes;
+  /** Of the same hours the day before. */
+  readonly overBefore: Outcomes;
 }
 
 /** The first and the last instant, for `from` and `to`, of the two days that end with the hour of `now`. */
@@ -32,5 +36,7 @@ export function dayOfOutcomes(rows: readonly UsageRow[], to: number): DayOfOutco
     hoursBefore,
     total: sumOf(hours),
     totalBefore: sumOf(hoursBefore),
+    over: sumOf(hours.slice(0, -1)),
+    overBefore: sumOf(hoursBefore.slice(0, -1)),
   };
 }

@@ -63,12 +63,13 @@ const COUNTS = [
   { of: 'failed', name: 'Errors', icon: CircleX, tone: 'failed', href: '/usage?groupBy=key' },
 ] as const;
 
-function Tiles({ day: { total, totalBefore } }: { readonly day: DayOfOutcomes }) {
-  const before = totalBefore.requests === 0 ? undefined : totalBefore;
+function Tiles({ day: { total, over, overBefore } }: { readonly day: DayOfOutcomes }) {
+  const compared = (of: (typeof COUNTS)[number]['of'] | 'averageResponseTimeMs') =>
+    overBefore.requests === 0 ? undefined : { now: over[of], before: overBefore[of] };
   return (
     <div className={styles.tiles}>
       {COUNTS.map(({ of, ...tile }) => (
-        <StatTile key={of} {...tile} value={total[of]} before={before?.[of]}>
+        <StatTile key={of} {...tile} value={total[of]} compared={compared(of)}>
           <NumberText value={total[of]} short />
         </StatTile>
       ))}
@@ -76,7 +77,7 @@ function Tiles({ day: { total, totalBefore } }: { readonly day: DayOfOutcomes })
         name="Response time"
         icon={Timer}
         value={total.averageResponseTimeMs}
-        before={before?.averageResponseTimeMs}
+        compared={compared('averageResponseTimeMs')}
         href="/usage"
       >
         {formatNumber(Math.round(total.averageResponseTimeMs * 10) / 10)}

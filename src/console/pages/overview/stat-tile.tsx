@@ -10,14 +10,14 @@ interface StatTileProps {
   readonly icon: LucideIcon;
   readonly tone?: 'limited' | 'failed';
   readonly value: number;
-  /** The value of the previous period; undefined if it had no requests at all. */
-  readonly before: number | undefined;
+  /** What of the value is compared, and with what of the previous period; undefined if that had no requests at all. */
+  readonly compared: { readonly now: number; readonly before: number } | undefined;
   readonly children: ReactNode;
   readonly href: string;
 }
 
 /** A figure and its change, as a link to what it counts. */
-export function StatTile({ name, icon: Icon, tone, value, before, children, href }: StatTileProps) {
+export function StatTile({ name, icon: Icon, tone, value, compared, children, href }: StatTileProps) {
   return (
     <Link className={styles.tile} href={href}>
       <span className={classes(styles.name, tone !== undefined && styles[tone])}>
@@ -25,17 +25,20 @@ export function StatTile({ name, icon: Icon, tone, value, before, children, href
         {name}
       </span>
       <span className={styles.figure}>{children}</span>
-      {before !== undefined && <span className={styles.change}>{changeSentence(value, before)}</span>}
+      {compared !== undefined && <span className={styles.change}>{changeSentence(value, compared)}</span>}
     </Link>
   );
 }
 
 /** "12% more than the day before". */
-function changeSentence(value: number, before: number): string {
+function changeSentence(
+  value: number,
+  { now, before }: { readonly now: number; readonly before: number },
+): string {
   if (before === 0) return value === 0 ? 'none the day before either' : 'none the day before';
-  const change = (value - before) / before;
+  const change = (now - before) / before;
   if (Math.abs(change) < 0.005) return 'the same as the day before';
   // Beyond ten times, a factor is easier to read than a percentage.
-  if (change >= 9) return `${Math.round(value / before)} times the day before`;
+  if (change >= 9) return `${Math.round(now / before)} times the day before`;
   return `${formatShare(Math.abs(change))} ${change > 0 ? 'more' : 'less'} than the day before`;
 }
