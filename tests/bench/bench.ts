@@ -39,7 +39,7 @@ try {
       tookSeconds: Math.round((performance.now() - startedAt) / 1000),
       ...parts,
     };
-    await writeReport(options.directory, result);
+    await writeReport(result);
   }
   if (result !== undefined) {
     if (options.isPublished) {

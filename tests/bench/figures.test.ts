@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -7,6 +8,14 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const pageOf = (page: string) => readFile(resolve(ROOT, page), 'utf8');
 
 describe('the figures in the documents', () => {
+  it('have their tables in one document alone', async () => {
+    const [head = ''] = /^\| case \| gateway \|.*$/m.exec(await pageOf('docs/performance.md')) ?? [];
+    expect(head).not.toBe('');
+    const pages = globSync('docs/**/*.md', { cwd: ROOT, exclude: ['**/node_modules'] });
+    const texts = await Promise.all(pages.map(pageOf));
+    expect(pages.filter((_page, index) => texts[index]?.includes(head))).toEqual(['docs/performance.md']);
+  });
+
   it.each(PAGES)('are those of the published run: %s (npm run bench:figures writes them)', async (page) => {
     const text = await pageOf(page);
     expect(figuresIn(text).length).toBeGreaterThan(0);

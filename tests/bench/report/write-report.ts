@@ -7,11 +7,12 @@ import { markdownOf } from './markdown.ts';
 
 const PAGE = resolve(import.meta.dirname, '../../../docs/performance.md');
 
-/** Writes `bench.json` (every round), `bench.md` (the tables) and `bench.svg` (the plot). */
-export async function writeReport(directory: string, result: BenchResult): Promise<void> {
+/** Writes `bench.json` (every round) and `bench.svg` (the plot), and `bench.md` (the tables) unless these are published in their place. */
+export async function writeReport(result: BenchResult): Promise<void> {
+  const { directory, isPublished } = result.options;
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, 'bench.json'), `${JSON.stringify(result, null, 1)}\n`);
-  await writeFile(join(directory, 'bench.md'), markdownOf(result));
+  if (!isPublished) await writeFile(join(directory, 'bench.md'), markdownOf(result));
   await writeFile(join(directory, 'bench.svg'), `${chartOf(result)}\n`);
 }
 
