@@ -253,6 +253,17 @@ describe('A relying party that renews with a refresh token', () => {
     });
   });
 
+  it('keeps no claim that neither an ID token nor a userinfo endpoint has said again', async () => {
+    await respond(
+      { token: json({ access_token: 'b', token_type: 'Bearer' }) },
+      { userinfo_endpoint: undefined },
+    );
+    expect(await client().renew(kept, 'alice', async () => {})).toEqual({
+      ...{ subject: 'alice', claims: {} },
+      tokens: { refreshToken: 'r', accessToken: 'b' },
+    });
+  });
+
   it.each([
     ['issuer', { iss: 'https://another.example.com' }],
     ['sub', { sub: 'bob' }],
