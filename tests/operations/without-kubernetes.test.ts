@@ -18,6 +18,7 @@ import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
+import { createMigratedDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
@@ -253,19 +254,62 @@ async function isUp(url: string): Promise<boolean> {
   );
 }
 
+/** The settings of a gateway with no backend, whose secrets are in its `DATA_DIR`. */
+const ALONE = { BACKEND_URL: 'http://127.0.0.1:1', ROOT_TOKEN };
+
+/** Has one process with embedded stores make a key, which is used once, and stops it. `DATA_DIR` is made. */
+async function usedByOneProcess(DATA_DIR: string): Promise<{ readonly id: string; readonly secret: string }> {
+  await mkdir(DATA_DIR, { recursive: true });
+  // As a first start leaves it, which takes seconds of CPU time.
+  await copyRecordsInto(DATA_DIR);
+  const secrets = JSON.stringify({ rootToken: ROOT_TOKEN, encryptionKey: ENCRYPTION_KEY });
+  await writeFile(join(DATA_DIR, 'secrets.json'), secrets, { mode: 0o600 });
+  const process = await startInProcess({ ...ALONE, DATA_DIR });
+  const key = await new Admin(process.url).makeKey('kept');
+  expect(await statusOf(process.url, key.secret)).toBe(502);
+  await process.stop();
+  return key;
+}
+
+describe('the records of one process, as the page moves them to two replicas', () => {
+  it('are there with secrets, usage and a whole audit log', async () => {
+    await Promise.all([requireProgram('jq', 'jq'), requireProgram('psql', 'postgresql-client')]);
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-moved-'));
+    const database = await createMigratedDatabase();
+    const { id, secret } = await usedByOneProcess(join(directory, 'lib'));
+    // Without the parameters of the tests, which psql does not know.
+    await writeFile(join(directory, 'DATABASE_URL'), database.url.replace(/\?.*/, ''));
+    const [keep = '', move = ''] = (await blocks('sh')).filter((block) => block.includes('tollgate-before'));
+    const ours = `${keep}${move}`
+      .replace('systemctl stop tollgate && ', '')
+      .replaceAll('/var/lib/tollgate', join(directory, 'lib'))
+      .replaceAll('/root/tollgate-before', join(directory, 'before'))
+      .replaceAll('/etc/tollgate', directory)
+      .replaceAll('/opt/tollgate', process.cwd());
+    const { stdout, stderr } = await run('sh', ['-ec', ours]);
+    expect([stdout, stderr]).toEqual(['', '']);
+    const kept = ['ROOT_TOKEN', 'ENCRYPTION_KEY'].map((name) => readFile(join(directory, name), 'utf8'));
+    expect(await Promise.all(kept)).toEqual([`${ROOT_TOKEN}\n`, `${ENCRYPTION_KEY}\n`]);
+
+    const replica = await startInProcess({ ...ALONE, ENCRYPTION_KEY, DATABASE_URL: database.url });
+    try {
+      const admin = new Admin(replica.url);
+      expect(await statusOf(replica.url, secret)).toBe(502);
+      await until(async () => (await admin.detail(id)).usage.totalRequests === 2);
+      expect((await admin.detail(id)).secret).toBe(secret);
+      expect((await admin.call('GET', '/tollgate/audit-log/verify')).body).toMatchObject({ valid: true });
+    } finally {
+      await replica.stop();
+      await database.drop();
+      await rm(directory, { recursive: true });
+    }
+  });
+});
+
 describe('a backup of DATA_DIR, as the page makes it', () => {
   it('holds every key and its secret, and starts in another place', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'tollgate-backup-'));
-    const settings = { BACKEND_URL: 'http://127.0.0.1:1', ROOT_TOKEN };
-    const DATA_DIR = join(directory, 'lib/tollgate');
-    await mkdir(DATA_DIR, { recursive: true });
-    // As a first start leaves it, which takes seconds of CPU time.
-    await copyRecordsInto(DATA_DIR);
-    const secrets = JSON.stringify({ rootToken: ROOT_TOKEN, encryptionKey: ENCRYPTION_KEY });
-    await writeFile(join(DATA_DIR, 'secrets.json'), secrets, { mode: 0o600 });
-    const before = await startInProcess({ ...settings, DATA_DIR });
-    const { id, secret } = await new Admin(before.url).makeKey('kept');
-    await before.stop();
+    const { id, secret } = await usedByOneProcess(join(directory, 'lib/tollgate'));
 
     const [, archive] = /tar -C \/var\/lib (-czf) /.exec(await readFile(PAGE, 'utf8')) ?? [];
     await run('tar', [
@@ -278,7 +322,7 @@ describe('a backup of DATA_DIR, as the page makes it', () => {
     await mkdir(join(directory, 'restored'));
     await run('tar', ['-C', join(directory, 'restored'), '-xpzf', join(directory, 'backup.tar.gz')]);
 
-    const after = await startInProcess({ ...settings, DATA_DIR: join(directory, 'restored/tollgate') });
+    const after = await startInProcess({ ...ALONE, DATA_DIR: join(directory, 'restored/tollgate') });
     try {
       expect((await new Admin(after.url).detail(id)).secret).toBe(secret);
       expect(await statusOf(after.url, secret)).toBe(502);
