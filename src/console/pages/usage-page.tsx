@@ -7,6 +7,7 @@ import { readUsageSeries, type UsageSeries } from '../api/read-usage-series.ts';
 import { type AddressFields, useAddress } from '../api/use-address.ts';
 import { Button } from '../components/forms/button.tsx';
 import { CsvButton } from '../components/forms/csv-button.tsx';
+import { focusAround } from '../components/forms/focus-around.ts';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { Panel } from '../components/layout/panel.tsx';
 import { PanelStack } from '../components/layout/panels.tsx';
@@ -117,7 +118,7 @@ function BeforeFault({ before: { error, refresh } }: { readonly before: Live<Usa
     <Notice
       tone="limited"
       action={
-        <Button small onClick={refresh}>
+        <Button ref={focusAround} small onClick={refresh}>
           Try again
         </Button>
       }

@@ -18,6 +18,9 @@ function List() {
     selection.column?.cell({ consumerApiKeyId, name: consumerApiKeyId } as ListedKey);
   return (
     <>
+      <search>
+        <select aria-label="State" />
+      </search>
       {box('a')}
       {box('b')}
       <BulkBar selection={selection} filter={FILTER} total={2} />
@@ -49,4 +52,12 @@ it.each([
   await user.click(screen.getAllByRole('button', { name: 'Close' }).at(-1) as HTMLElement);
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
   expect(bar() !== null).toBe(isSelected);
+});
+
+it('the bar of selected keys gives its focus to a filter when the selection is cleared', async () => {
+  gateway.render(['keys:write'], <List />);
+  await user.click(screen.getByLabelText('Select a'));
+  await user.click(screen.getByRole('button', { name: 'Clear selection' }));
+  expect(bar()).toBeNull();
+  expect(document.activeElement).toBe(screen.getByLabelText('State'));
 });

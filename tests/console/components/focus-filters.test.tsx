@@ -24,7 +24,12 @@ const HOUR = {
   completeUntil: '2026-01-05T11:00:00Z',
 };
 
-beforeEach(() => gateway.reply(200, { ...NOTHING, ...HOUR, rows: [] }));
+const ROW = {
+  ...{ start: HOUR.from, requests: 1, successful: 1, failed: 0, rateLimited: 0, shadowLimited: 0 },
+  ...{ averageResponseTimeMs: 1, forwarded: 1 },
+};
+
+beforeEach(() => gateway.reply(200, { ...NOTHING, ...HOUR, rows: [ROW] }));
 
 const focused = () => document.activeElement?.getAttribute('aria-label') ?? labelOf(document.activeElement);
 
@@ -60,6 +65,7 @@ describe('a button that goes away when it is pressed', () => {
     ['Clear the filters', 'Action', AuditPage, '?action=key.create'],
     ['Clear filters', 'Range', UsagePage, '?tag=eu'],
     ['Show all keys', 'Range', UsagePage, '?consumerApiKeyId=key_1'],
+    ['Clear', 'Range', UsagePage, `?at=${HOUR.from}&interval=hour&from=2026-01-05&to=2026-01-05`],
     ['Clear the search', 'Search plans', PlansPage, '?q=gold'],
     ['Show all', 'Status of the deliveries', () => <DeliveriesPanel webhook={WEBHOOK} />, '?status=failed'],
   ])('gives its focus to a filter: %s, to %s', async (name, filter, Page, address) => {

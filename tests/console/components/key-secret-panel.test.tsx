@@ -30,3 +30,16 @@ it('the secret of a key is read once, however often one clicks before it is show
   await screen.findByText(SECRET);
   expect(stub.sent).toHaveLength(2);
 });
+
+it('the button that shows the secret keeps the focus, and hides it again', async () => {
+  stub.respond(() => ({ status: 200, body: { ...KEY, secret: SECRET } }));
+  renderSignedIn(['keys:secret'], <KeySecretPanel apiKey={KEY} />);
+  const user = userEvent.setup();
+  screen.getByRole('button', { name: 'Reveal' }).focus();
+  await user.keyboard('{Enter}');
+  await screen.findByText(SECRET);
+  expect(document.activeElement).toBe(screen.getByRole('button', { name: 'Hide' }));
+  await user.keyboard('{Enter}');
+  expect(screen.queryByText(SECRET)).toBeNull();
+  expect(document.activeElement).toBe(screen.getByRole('button', { name: 'Reveal' }));
+});

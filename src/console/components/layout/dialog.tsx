@@ -55,7 +55,7 @@ export function Dialog(props: DialogProps) {
   );
 }
 
-/** Returns the focus when the dialog is unmounted: to the button that opened it, or to the button of the menu that did. */
+/** Returns the focus when the dialog is unmounted: to the button that opened it, or to that of the menu that did; if it has gone, to the page. */
 function useFocusGivenBack(): void {
   const [opener] = useState(() => {
     const { activeElement } = document;
@@ -64,7 +64,8 @@ function useFocusGivenBack(): void {
   });
   useEffect(
     () => () => {
-      if (opener instanceof HTMLElement) opener.focus();
+      const target = opener?.isConnected ? opener : document.querySelector('main');
+      if (target instanceof HTMLElement) target.focus({ preventScroll: target !== opener });
     },
     [opener],
   );

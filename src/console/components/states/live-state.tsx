@@ -4,6 +4,7 @@ import { useApi, useUnlessKept } from '../../api/api-context.tsx';
 import { faultSentence } from '../../api/fault-kind.ts';
 import type { Live } from '../../api/live.ts';
 import { Button } from '../forms/button.tsx';
+import { focusAround } from '../forms/focus-around.ts';
 import { RelativeTime } from '../text/relative-time.tsx';
 import { EmptyState } from './empty-state.tsx';
 import { Notice } from './notice.tsx';
@@ -44,7 +45,11 @@ export function LiveState<T>({ live, what, skeleton, children }: LiveStateProps<
         <EmptyState
           icon={CloudOff}
           title={`The gateway did not send ${what}`}
-          action={<Button onClick={live.refresh}>Try again</Button>}
+          action={
+            <Button ref={focusAround} onClick={live.refresh}>
+              Try again
+            </Button>
+          }
         >
           {faultSentence(live.error)}
         </EmptyState>
@@ -85,7 +90,7 @@ function LiveNotice({ live }: { readonly live: Live<unknown> }) {
     <Notice
       tone="limited"
       action={
-        <Button small onClick={live.refresh}>
+        <Button ref={focusAround} small onClick={live.refresh}>
           Try again
         </Button>
       }

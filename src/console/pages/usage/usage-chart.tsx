@@ -6,6 +6,7 @@ import { Chart } from '../../components/charts/chart.tsx';
 import type { ChartData, ChartSeries } from '../../components/charts/chart-data.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { CopyButton } from '../../components/forms/copy-button.tsx';
+import { focusFilters } from '../../components/forms/focus-filters.ts';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import { counted, formatNumber } from '../../format/numbers.ts';
@@ -93,13 +94,17 @@ interface MomentProps {
 function Moment({ data: { starts, marked = 0, labels, timeZone }, outcomes, onClear }: MomentProps) {
   if (outcomes === undefined) return null;
   const { requests, limited, failed } = outcomes;
+  const clear = () => {
+    onClear();
+    focusFilters();
+  };
   return (
     <Notice
       tone="neutral"
       action={
         <>
           <CopyButton text={window.location.href} what="link" />
-          <Button small look="quiet" onClick={onClear}>
+          <Button small look="quiet" onClick={clear}>
             Clear
           </Button>
         </>

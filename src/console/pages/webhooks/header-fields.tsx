@@ -2,6 +2,7 @@ import { Plus, X } from 'lucide-react';
 import { useId } from 'react';
 import { Button } from '../../components/forms/button.tsx';
 import { Input } from '../../components/forms/field.tsx';
+import { focusAround } from '../../components/forms/focus-around.ts';
 import { type HeaderDraft, hasName } from './webhook-draft.ts';
 import styles from './webhooks.module.css';
 
@@ -116,7 +117,7 @@ function Row({ place, header, isRepeated, onChange, onRemove }: RowProps) {
           value={header.value}
           onChange={({ target }) => onChange({ value: target.value })}
         />
-        <Button look="quiet" icon aria-label={`Remove header ${place}`} onClick={onRemove}>
+        <Button ref={focusAround} look="quiet" icon aria-label={`Remove header ${place}`} onClick={onRemove}>
           <X aria-hidden="true" />
         </Button>
       </div>

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useScopes } from '../../../api/api-context.tsx';
 import { Button } from '../../../components/forms/button.tsx';
+import { focusFilters } from '../../../components/forms/focus-filters.ts';
 import { counted, formatNumber } from '../../../format/numbers.ts';
 import type { KeyListQuery } from '../list/key-filter.ts';
 import styles from './bulk.module.css';
@@ -22,6 +23,10 @@ export function BulkBar({ selection, filter, total }: BulkBarProps) {
   const { ids } = selection;
   const mayChange = can('keys:write') || can('keys:delete');
   if (!mayChange || (ids.size === 0 && chosen === undefined)) return null;
+  const clear = () => {
+    selection.clear();
+    focusFilters();
+  };
   return (
     <section className={styles.bar} aria-label="Selected keys">
       <strong>{formatNumber(ids.size)} selected</strong>
@@ -33,7 +38,7 @@ export function BulkBar({ selection, filter, total }: BulkBarProps) {
           Change all {counted(total, 'key')} that match…
         </Button>
       )}
-      <Button small look="quiet" onClick={selection.clear}>
+      <Button small look="quiet" onClick={clear}>
         Clear selection
       </Button>
       {chosen !== undefined && (

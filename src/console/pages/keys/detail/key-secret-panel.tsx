@@ -39,28 +39,23 @@ export function KeySecretPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
 function Secret({ apiKey, mayReveal }: { readonly apiKey: KeyDetail; readonly mayReveal: boolean }) {
   const { consumerApiKeyId, secretHint } = apiKey;
   const { secret, reveal, hide, isPending } = useRevealedSecret(consumerApiKeyId);
-  if (secret !== undefined)
-    return (
-      <div>
-        <div className={styles.line}>
-          <code>{secret}</code>
-          <CopyButton text={secret} what="secret" />
-          <Button small onClick={hide}>
-            Hide
+  const isShown = secret !== undefined;
+  return (
+    <div>
+      <div className={styles.line}>
+        <code>{secret ?? secretHint ?? 'known to its consumer only'}</code>
+        {isShown && <CopyButton text={secret} what="secret" />}
+        {/* One button for both, so that it keeps the focus. */}
+        {(isShown || (mayReveal && secretHint !== null)) && (
+          <Button small aria-disabled={isPending} onClick={isShown ? hide : reveal}>
+            {isShown ? 'Hide' : 'Reveal'}
           </Button>
-        </div>
+        )}
+      </div>
+      {isShown && (
         <p className={styles.faint} role="status">
           It hides by itself after 30 seconds.
         </p>
-      </div>
-    );
-  return (
-    <div className={styles.line}>
-      <code>{secretHint ?? 'known to its consumer only'}</code>
-      {mayReveal && secretHint !== null && (
-        <Button small aria-disabled={isPending} onClick={reveal}>
-          Reveal
-        </Button>
       )}
     </div>
   );

@@ -1,6 +1,7 @@
 import { Trash2 } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Button } from '../../../components/forms/button.tsx';
+import { focusAround } from '../../../components/forms/focus-around.ts';
 import styles from '../plans.module.css';
 import type { DraftFaults, PlanDraft } from './plan-draft.ts';
 
@@ -26,7 +27,7 @@ export function FormEntry({ title, onRemove, children }: FormEntryProps) {
         <span aria-hidden="true" className={styles.entryTitle}>
           {title}
         </span>
-        <Button look="quiet" small icon aria-label={`Remove ${title}`} onClick={onRemove}>
+        <Button ref={focusAround} look="quiet" small icon aria-label={`Remove ${title}`} onClick={onRemove}>
           <Trash2 aria-hidden="true" />
         </Button>
       </div>

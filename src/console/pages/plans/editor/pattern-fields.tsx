@@ -2,6 +2,7 @@ import { Plus, Trash2 } from 'lucide-react';
 import { useApi } from '../../../api/api-context.tsx';
 import { Button } from '../../../components/forms/button.tsx';
 import { TextField } from '../../../components/forms/field.tsx';
+import { focusAround } from '../../../components/forms/focus-around.ts';
 import styles from '../plans.module.css';
 import { type DraftFaults, EMPTY_PATTERN, type PatternDraft } from './plan-draft.ts';
 import { canonicalHint } from './tried-request.ts';
@@ -29,6 +30,7 @@ export function PatternList({ patterns, onChange, field, faults }: PatternListPr
             faults={faults}
           />
           <Button
+            ref={focusAround}
             look="quiet"
             icon
             aria-label={`Remove the pattern ${pattern.path}`}

@@ -1,4 +1,5 @@
 import { Button } from '../../../components/forms/button.tsx';
+import { focusAround } from '../../../components/forms/focus-around.ts';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
 import type { Plan, PlanTerms } from '../plan-types.ts';
@@ -78,7 +79,7 @@ export function Conflict(props: ConflictProps) {
       {theirs === undefined ? (
         <DialogActions>
           <Button onClick={onClose}>Back to the form</Button>
-          <Button look="primary" onClick={onRead}>
+          <Button ref={focusAround} look="primary" onClick={onRead}>
             Show both versions
           </Button>
         </DialogActions>

@@ -1,0 +1,107 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { cleanup, screen, waitFor } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import { type ReactNode, useState } from 'react';
+import type { Live } from '../../../src/console/api/live.ts';
+import { Dialog } from '../../../src/console/components/layout/dialog.tsx';
+import { LiveState } from '../../../src/console/components/states/live-state.tsx';
+import { FormEntry } from '../../../src/console/pages/plans/editor/form-entry.tsx';
+import { termsOf } from '../../../src/console/pages/plans/editor/plan-draft.ts';
+import { Conflict, type Version } from '../../../src/console/pages/plans/editor/plan-versions.tsx';
+import { PLAN } from './support/records.ts';
+import { renderSignedIn } from './support/stage.tsx';
+
+const user = userEvent.setup();
+afterEach(cleanup);
+
+function show(part: ReactNode): void {
+  renderSignedIn([], <main tabIndex={-1}>{part}</main>);
+}
+
+function Keys({ before }: { readonly before: string | undefined }) {
+  const [isRead, setRead] = useState(false);
+  const live: Live<string> = {
+    status: isRead ? 'ready' : 'unavailable',
+    data: isRead ? 'Keys' : before,
+    dataAt: Date.now(),
+    ...{ etag: undefined, error: undefined, requiredScope: undefined },
+    refresh: () => setRead(true),
+  };
+  return (
+    <LiveState live={live} what="keys" skeleton={null}>
+      {(keys) => keys}
+    </LiveState>
+  );
+}
+
+function Entries() {
+  const [isThere, setThere] = useState(true);
+  return (
+    isThere && (
+      <FormEntry title="Cost 1" onRemove={() => setThere(false)}>
+        A cost
+      </FormEntry>
+    )
+  );
+}
+
+function Versions() {
+  const [theirs, setTheirs] = useState<Version>();
+  const nothing = () => undefined;
+  return (
+    <Conflict
+      {...{ base: termsOf(PLAN), yours: termsOf(PLAN), theirs, isPending: false }}
+      {...{ onTakeTheirs: nothing, onSaveYours: nothing, onClose: nothing }}
+      onRead={() => setTheirs({ plan: PLAN, etag: '"2"' })}
+    />
+  );
+}
+
+function Deletion() {
+  const [state, setState] = useState<'listed' | 'asked' | 'gone'>('listed');
+  return (
+    <>
+      {state !== 'gone' && (
+        <button type="button" onClick={() => setState('asked')}>
+          Delete…
+        </button>
+      )}
+      {state === 'asked' && (
+        <Dialog title="Delete it?" onClose={() => setState('listed')}>
+          <button type="button" onClick={() => setState('gone')}>
+            Delete
+          </button>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+describe('a button that goes away when it is pressed', () => {
+  it.each([
+    ['that reads what was not read', 'Try again', <Keys key="none" before={undefined} />],
+    ['that reads again what is old', 'Try again', <Keys key="old" before="Old keys" />],
+    ['that removes a part of a form', 'Remove Cost 1', <Entries key="entries" />],
+  ])('gives its focus to the page around it: one %s', async (_which, name, part) => {
+    show(part);
+    await user.click(screen.getByRole('button', { name }));
+    expect(screen.queryByRole('button')).toBeNull();
+    expect(document.activeElement).toBe(screen.getByRole('main'));
+  });
+
+  it('gives its focus to the dialog around it', async () => {
+    show(<Versions />);
+    await user.click(screen.getByRole('button', { name: 'Show both versions' }));
+    expect(screen.getByRole('button', { name: 'Take theirs' })).toBeTruthy();
+    expect(document.activeElement).toBe(screen.getByRole('dialog'));
+  });
+});
+
+it('a dialog gives the focus to the page if the button that opened it has gone', async () => {
+  show(<Deletion />);
+  await user.click(screen.getByRole('button', { name: 'Delete…' }));
+  await user.click(await screen.findByRole('button', { name: 'Delete' }));
+  await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+  await waitFor(() => expect(document.activeElement).toBe(screen.getByRole('main')));
+});
