@@ -1,7 +1,8 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { cleanup, screen, within } from '@testing-library/react';
+import { cleanup, fireEvent, screen, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
+import { useState } from 'react';
 import type { Live } from '../../../src/console/api/live.ts';
 import { type Column, DataTable, type Sort } from '../../../src/console/components/layout/data-table.tsx';
 import { axeFaults } from './support/axe-faults.ts';
@@ -59,6 +60,30 @@ function show({ of = live(), ...sorting }: Shown = {}) {
       empty={<p>No key yet</p>}
       {...sorting}
     />,
+  );
+}
+
+/** A table whose last row is on another page, which comes when it is requested, or fails then. */
+function GrowingTable({ fails }: { readonly fails: boolean }) {
+  const [shown, setShown] = useState({ data: ROWS.slice(0, 2) as readonly Row[], isFailed: false });
+  const grow = () => setShown({ data: ROWS, isFailed: false });
+  const pages = {
+    hasMore: shown.data.length === 2,
+    hasNextPageFailed: shown.isFailed,
+    loadMore: fails ? () => setShown({ ...shown, isFailed: true }) : grow,
+  };
+  return (
+    <>
+      <DataTable
+        {...{ label: 'keys', columns: COLUMNS, pages, empty: null }}
+        live={live({ data: shown.data, error: shown.isFailed ? 'away' : undefined })}
+        rowId={({ name }) => name}
+        staysLive
+      />
+      <button type="button" onClick={grow}>
+        Read by itself
+      </button>
+    </>
   );
 }
 
@@ -131,6 +156,21 @@ describe('a table of the console', () => {
     expect(screen.getByRole('status').textContent).toContain('2 minutes ago');
     await userEvent.setup().click(screen.getByRole('button', { name: 'Try again' }));
     expect(refreshed).toBe(1);
+  });
+
+  it.each([
+    ['come as requested', false, 'Open'],
+    ['come later, after the load of them has failed', true, undefined],
+  ])('gives the focus to further rows only if they %s', async (_when, fails, focused) => {
+    renderSignedIn([], <GrowingTable fails={fails} />);
+    await userEvent.setup().click(screen.getByRole('button', { name: 'Load more' }));
+    if (fails) {
+      screen.getByRole('button', { name: 'Try again' }).blur();
+      fireEvent.click(screen.getByRole('button', { name: 'Read by itself' }));
+    }
+    expect(names()).toEqual(['beta', 'Alpha', 'gamma']);
+    const { activeElement } = document;
+    expect(activeElement === document.body ? undefined : activeElement?.textContent).toBe(focused);
   });
 
   it('shows hostile names as text', () => {

@@ -109,7 +109,7 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
   const { label, columns, rowHref, onOpen, live, pages, staysLive = false, total } = props;
   const { sorted, sort, setSort } = useSortedRows(props);
   const { element, first, last, beforePx, afterPx, measure } = useVisibleRows(sorted);
-  const focusLoaded = useFocusOnLoaded(element);
+  const focusLoaded = useFocusOnLoaded(element, live.error);
   return (
     <>
       <table className={styles.table} aria-label={label} aria-rowcount={(total ?? sorted.length) + 1}>
@@ -142,10 +142,13 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
 }
 
 /**
- * Returns a function for the button that loads more rows, which follow the others: the first of these gets the focus. The button goes with the
- * last page, and would take the focus with it.
+ * Returns a function for the button that loads more rows, which follow the others: the first of these gets the focus, unless the load fails
+ * with an `error`. The button goes with the last page, and would take the focus with it.
  */
-function useFocusOnLoaded(body: RefObject<HTMLElement | null>): (button: HTMLElement) => void {
+function useFocusOnLoaded(
+  body: RefObject<HTMLElement | null>,
+  error: unknown,
+): (button: HTMLElement) => void {
   const pressed = useRef<{ readonly button: HTMLElement; readonly lastRow: Element | undefined }>(undefined);
   useLayoutEffect(() => {
     const loaded = pressed.current?.lastRow?.nextElementSibling;
@@ -156,6 +159,9 @@ function useFocusOnLoaded(body: RefObject<HTMLElement | null>): (button: HTMLEle
     if (activeElement === document.body || activeElement === pressed.current?.button) target.focus();
     pressed.current = undefined;
   });
+  useLayoutEffect(() => {
+    if (error) pressed.current = undefined;
+  }, [error]);
   return (button) => {
     const rows = body.current?.querySelectorAll('[data-index]') ?? [];
     pressed.current = { button, lastRow: [...rows].at(-1) };
