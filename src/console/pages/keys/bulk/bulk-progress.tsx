@@ -1,10 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { useEffect, useState } from 'react';
+import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
 import { useLive } from '../../../api/live.ts';
 import { Button } from '../../../components/forms/button.tsx';
 import { DialogActions } from '../../../components/layout/dialog.tsx';
+import { LiveState } from '../../../components/states/live-state.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
 import { counted, formatNumber } from '../../../format/numbers.ts';
 import styles from './bulk.module.css';
@@ -19,9 +21,19 @@ interface BulkProgressProps {
 
 /** How far a job is. It goes on when this is closed. */
 export function BulkProgress({ jobId, onClose }: BulkProgressProps) {
-  const { job, cancel } = useJob(jobId);
-  if (job === undefined) return <p role="status">Starting…</p>;
-  const { state, done, total, failedCount, failed } = job;
+  const live = useJob(jobId);
+  return (
+    <LiveState live={live} what="the progress" skeleton={<p role="status">Starting…</p>}>
+      {(job) => <Progress job={job} onClose={onClose} />}
+    </LiveState>
+  );
+}
+
+type Job = components['schemas']['Job'];
+
+function Progress({ job, onClose }: { readonly job: Job; readonly onClose: () => void }) {
+  const { jobId, state, done, total, failedCount, failed } = job;
+  const cancel = useCancellation(jobId);
   const isRunning = state === 'running';
   return (
     <>
@@ -43,7 +55,7 @@ export function BulkProgress({ jobId, onClose }: BulkProgressProps) {
       )}
       <DialogActions>
         {isRunning && (
-          <Button onClick={() => void cancel.submit(jobId)} aria-disabled={cancel.isPending}>
+          <Button onClick={() => void cancel.submit(undefined)} aria-disabled={cancel.isPending}>
             Cancel the rest
           </Button>
         )}
@@ -64,20 +76,25 @@ const STATES = {
 
 function useJob(jobId: string) {
   const queries = useQueryClient();
+  const [isKnown, setKnown] = useState(false);
   const live = useLive(
     ['job', jobId],
     (client, signal) => client.GET('/tollgate/job/{jobId}', { params: { path: { jobId } }, signal }),
-    { scope: 'keys:read', pollMs: POLL_MS },
+    { scope: 'keys:read', ...(isKnown && { pollMs: POLL_MS }) },
   );
-  const cancel = useChange((client, id: string, key) =>
-    client.POST('/tollgate/job/{jobId}/cancel', {
-      params: { path: { jobId: id }, header: { 'Idempotency-Key': key } },
-    }),
-  );
+  if (live.data !== undefined && !isKnown) setKnown(true);
   const hasEnded = live.data !== undefined && live.data.state !== 'running';
   // The list shows what was changed.
   useEffect(() => {
     if (hasEnded) void queries.invalidateQueries({ queryKey: ['keys'] });
   }, [hasEnded, queries]);
-  return { job: live.data, cancel };
+  return live;
+}
+
+function useCancellation(jobId: string) {
+  return useChange((client, _: undefined, key) =>
+    client.POST('/tollgate/job/{jobId}/cancel', {
+      params: { path: { jobId }, header: { 'Idempotency-Key': key } },
+    }),
+  );
 }
