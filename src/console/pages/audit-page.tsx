@@ -40,11 +40,13 @@ export function AuditPage() {
 function AuditLog() {
   const [params, change] = useAddress();
   const [shown, setShown] = useState<AuditEntry>();
+  const [clears, setClears] = useState(0);
   const filter = readAuditFilter(params);
   const isFiltered = Object.values(filter).some((value) => value !== '');
   const entries = useAuditEntries(filter);
   const clear = () => {
     change(NO_FILTER);
+    setClears(clears + 1);
     focusFilters();
   };
   return (
@@ -59,7 +61,7 @@ function AuditLog() {
           </>
         }
       />
-      <AuditFilters filter={filter} onChange={change} isFiltered={isFiltered} onClear={clear} />
+      <AuditFilters {...{ filter, isFiltered, clears }} onChange={change} onClear={clear} />
       <Count entries={entries} />
       <NewEntries entries={entries} />
       <DataTable

@@ -1,9 +1,12 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
 import { type AuditFilter, readAuditFilter } from '../../../src/console/pages/audit/audit-filter.ts';
 import { AuditFilters } from '../../../src/console/pages/audit/audit-filters.tsx';
+import { AuditPage } from '../../../src/console/pages/audit-page.tsx';
 import { axeFaults } from './support/axe-faults.ts';
+import { renderSignedIn } from './support/stage.tsx';
 
 afterEach(cleanup);
 
@@ -15,6 +18,7 @@ function enter(label: string, value: string): readonly Partial<AuditFilter>[] {
     <AuditFilters
       filter={filter}
       isFiltered={false}
+      clears={0}
       onChange={(fields) => asked.push(fields)}
       onClear={() => undefined}
     />,
@@ -49,5 +53,16 @@ describe('the filters of the audit log', () => {
     expect(field.getAttribute('aria-invalid')).toBe('true');
     expect(screen.getByRole('alert').textContent).toMatch(/^This is no id/);
     expect(await axeFaults()).toEqual([]);
+  });
+
+  it('keep no text when they are cleared, also none that can not be an id', async () => {
+    window.history.replaceState(null, '', '/?action=key.create&targetId=key_1');
+    renderSignedIn(['audit:read'], <AuditPage />);
+    const user = userEvent.setup();
+    await user.type(screen.getByLabelText('Actor'), 'Ada Example');
+    await user.click(screen.getByRole('button', { name: 'Clear' }));
+    for (const label of ['Actor', 'Target'])
+      expect(screen.getByLabelText<HTMLInputElement>(label).value).toBe('');
+    expect(screen.queryByText(/^This is no id/)).toBeNull();
   });
 });

@@ -9,10 +9,12 @@ interface AuditFiltersProps {
   readonly filter: AuditFilter;
   readonly onChange: (fields: Partial<AuditFilter>) => void;
   readonly isFiltered: boolean;
+  /** How often the filters were cleared: texts that are not applied go then as well. */
+  readonly clears: number;
   readonly onClear: () => void;
 }
 
-export function AuditFilters({ filter, onChange, isFiltered, onClear }: AuditFiltersProps) {
+export function AuditFilters({ filter, onChange, isFiltered, clears, onClear }: AuditFiltersProps) {
   return (
     <search className={styles.filters}>
       <Filter label="Action" wide>
@@ -23,6 +25,7 @@ export function AuditFilters({ filter, onChange, isFiltered, onClear }: AuditFil
         />
       </Filter>
       <IdFilter
+        key={`actor ${clears}`}
         label="Actor"
         placeholder="root, or adm_…"
         pattern={ACTOR_ID}
@@ -30,6 +33,7 @@ export function AuditFilters({ filter, onChange, isFiltered, onClear }: AuditFil
         onChange={(actorId) => onChange({ actorId })}
       />
       <IdFilter
+        key={`target ${clears}`}
         label="Target"
         placeholder="id of a key, plan or token"
         pattern={TARGET_ID}
