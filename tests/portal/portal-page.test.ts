@@ -31,9 +31,9 @@ afterAll(async () => {
   await fleet?.stop();
 });
 
-/** Wrong keys get 401, and waits for a turn 429. */
+/** Wrong keys get 401, waits for a turn 429, and a file that can't be made 503. */
 const open = (colorScheme: 'light' | 'dark', { width = 390, url = fleet.replicas[0]?.url } = {}) =>
-  openPage(browser, `${url}/tollgate/portal`, { colorScheme, width, expected: /status of (401|429)/ });
+  openPage(browser, `${url}/tollgate/portal`, { colorScheme, width, expected: /status of (401|429|503)/ });
 
 async function signIn(page: Page, secret: string): Promise<void> {
   await page.getByLabel('API key', { exact: true }).fill(secret);
@@ -247,6 +247,56 @@ describe('the portal', () => {
     await looked;
     await page.getByRole('heading', { name: 'Next app' }).waitFor();
     expect(await page.getByLabel('API key', { exact: true }).count()).toBe(0);
+  });
+
+  it('never shows the response to an older look after that to a newer one', async () => {
+    const { id, secret } = await makeKey('First app');
+    const { page } = await open('light');
+    await signIn(page, secret);
+    await page.getByText('No requests in this time.').first().waitFor();
+    const asked = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    await page.route(
+      '**/tollgate/self',
+      async (route) => {
+        const response = await route.fetch();
+        asked.resolve();
+        await release.promise;
+        await route.fulfill({ response });
+      },
+      { times: 1 },
+    );
+    const refresh = page.getByRole('button', { name: 'Refresh' });
+    await refresh.click();
+    await asked.promise;
+    const lookAgain = async (name: string) => {
+      await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { name });
+      await refresh.click();
+      await page.getByRole('heading', { name }).waitFor();
+    };
+    await lookAgain('Second app');
+    await page.evaluate(`globalThis.names = [];
+      new MutationObserver(() => names.push(document.querySelector('h1').textContent))
+        .observe(document.querySelector('h1'), { subtree: true, characterData: true, childList: true })`);
+    const late = page.waitForResponse((response) => response.url().endsWith('/tollgate/self'));
+    release.resolve();
+    await late;
+    await lookAgain('Third app');
+    expect(await page.evaluate('names')).toEqual(['Third app']);
+  });
+
+  it('says that a file was not made until it is made', async () => {
+    const { secret } = await makeKey('Exporting app');
+    const { page } = await open('light');
+    await signIn(page, secret);
+    await page.getByText('No requests in this time.').first().waitFor();
+    await page.route(/format=csv/, (route) => route.fulfill({ status: 503, json: {} }), { times: 1 });
+    const save = page.getByRole('button', { name: 'Download CSV' });
+    await save.click();
+    const fault = page.getByRole('alert').filter({ hasText: 'The gateway does not respond properly' });
+    await fault.waitFor();
+    await Promise.all([page.waitForEvent('download'), save.click()]);
+    await fault.waitFor({ state: 'detached' });
   });
 
   it('lets screen readers say that it was refreshed, but only after a click', async () => {

@@ -34,21 +34,30 @@ export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPage
   const heading = useRef<HTMLHeadingElement>(null);
   // The form that had the focus has gone.
   useLayoutEffect(() => heading.current?.focus(), []);
-  const isGone = useRef(false);
+  const looks = useRef({ begun: 0, ended: 0 });
   useEffect(
     () => () => {
-      isGone.current = true;
+      // Another key may sign in: no response matters any more.
+      looks.current.ended = Number.POSITIVE_INFINITY;
     },
     [],
   );
   const refresh = useCallback(async () => {
+    looks.current.begun += 1;
+    const look = looks.current.begun;
+    /** False if a later look has ended before this one. */
+    const isLatest = () => {
+      looks.current.ended = Math.max(look, looks.current.ended);
+      return looks.current.ended === look;
+    };
     try {
-      setShown({ key: await service.key(), at: now() });
+      const key = await service.key();
+      if (!isLatest()) return;
+      setShown({ key, at: now() });
       setFault(undefined);
     } catch (error) {
       if (!(error instanceof SelfServiceFault)) throw error;
-      // Another key may have signed in meanwhile.
-      if (isGone.current) return;
+      if (!isLatest()) return;
       if (ENDING.has(error.code) && !isSecretShown.current) onEnded(error.message);
       else setFault(error.message);
     }

@@ -39,6 +39,7 @@ export function UsagePanels({ service, at }: UsagePanelsProps) {
   const [chosenAt, setChosenAt] = useState<number>();
   const [shown, setShown] = useState<Shown>();
   const [fault, setFault] = useState<string>();
+  const [fileFault, setFileFault] = useState<string>();
   useEffect(() => {
     let isCurrent = true;
     readUsage(service, range, at).then(
@@ -46,6 +47,7 @@ export function UsagePanels({ service, at }: UsagePanelsProps) {
         if (!isCurrent) return;
         setShown(read);
         setFault(undefined);
+        setFileFault(undefined);
       },
       (error: Error) => isCurrent && setFault(error.message),
     );
@@ -55,8 +57,11 @@ export function UsagePanels({ service, at }: UsagePanelsProps) {
   }, [service, range, at]);
   const save = () =>
     service.usageFile(seriesQuery(range, at)).then(
-      (file) => saveFile(file, words.fileName(range.days)),
-      (error: Error) => setFault(error.message),
+      (file) => {
+        saveFile(file, words.fileName(range.days));
+        setFileFault(undefined);
+      },
+      (error: Error) => setFileFault(error.message),
     );
   return (
     <>
@@ -74,9 +79,9 @@ export function UsagePanels({ service, at }: UsagePanelsProps) {
             {words.csv}
           </button>
         </div>
-        {fault !== undefined && (
+        {(fault ?? fileFault) !== undefined && (
           <p class="warning" role="alert">
-            {fault}
+            {fault ?? fileFault}
           </p>
         )}
         {shown === undefined ? (
