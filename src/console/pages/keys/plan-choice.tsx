@@ -1,13 +1,15 @@
 import { useLive } from '../../api/live.ts';
 import { type Option, SelectField } from '../../components/forms/field.tsx';
 
-/** The ids of all plans, sorted; empty if the token may not read plans. */
-export function usePlanIds(): readonly string[] {
+/** All plans, after a choice of `none` of them. The chosen one is among them, also where the plans are not known or it was deleted. */
+export function usePlanOptions(chosen: string, none: string): readonly Option[] {
   const plans = useLive(['plan-ids'], (client, signal) => client.GET('/rate-limit', { signal }), {
     scope: 'plans:read',
     pollMs: 60_000,
   });
-  return plans.data?.rateLimits.map(({ rateLimitId }) => rateLimitId) ?? [];
+  const ids = plans.data?.rateLimits.map(({ rateLimitId }) => rateLimitId) ?? [];
+  const all = new Set([...ids, chosen].filter((id) => id !== ''));
+  return [['', none], ...[...all].map((id): Option => [id, id])];
 }
 
 interface PlanFieldProps {
@@ -17,15 +19,14 @@ interface PlanFieldProps {
   readonly onChange: (rateLimitId: string) => void;
 }
 
-/** Chooses the plan of a key. A plan that it has stays among them, also where the plans are not known. */
+/** Chooses the plan of a key. */
 export function PlanField({ value, error, onChange }: PlanFieldProps) {
-  const ids = new Set([...usePlanIds(), value].filter((id) => id !== ''));
   return (
     <SelectField
       label="Plan"
       error={error}
       value={value}
-      options={[['', 'The default plan'], ...[...ids].map((id): Option => [id, id])]}
+      options={usePlanOptions(value, 'The default plan')}
       onText={onChange}
     />
   );

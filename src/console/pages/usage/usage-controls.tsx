@@ -1,7 +1,6 @@
 import { X } from 'lucide-react';
 import { type FocusEvent, type ReactNode, useEffect, useState } from 'react';
 import { useScopes } from '../../api/api-context.tsx';
-import { useLive } from '../../api/live.ts';
 import { Button } from '../../components/forms/button.tsx';
 import { Input, type Option, Select } from '../../components/forms/field.tsx';
 import { focusFilters } from '../../components/forms/focus-filters.ts';
@@ -9,6 +8,7 @@ import { KeyName } from '../../components/text/key-name.tsx';
 import { dateText } from '../../format/date-text.ts';
 import { localTimeZone } from '../../format/exact-time.ts';
 import { now } from '../../format/now.ts';
+import { usePlanOptions } from '../keys/plan-choice.tsx';
 import styles from './usage.module.css';
 import { GROUPINGS, INTERVAL_LABELS, isRange, RANGES, type UsageView } from './usage-view.ts';
 
@@ -27,6 +27,7 @@ const NO_FILTERS = {
 
 /** The controls for the span, the grouping and the filters. */
 export function UsageControls({ view, onChange }: UsageControlsProps) {
+  const { can } = useScopes();
   const { filters } = view;
   const isFiltered = Object.keys(filters).length > 0;
   const remove = (fields: Partial<typeof NO_FILTERS>) => {
@@ -43,7 +44,9 @@ export function UsageControls({ view, onChange }: UsageControlsProps) {
           onText={(groupBy) => onChange({ groupBy })}
         />
       </Control>
-      <PlanFilter value={filters.rateLimitId} onChange={(rateLimitId) => onChange({ rateLimitId })} />
+      {can('plans:read') && (
+        <PlanFilter value={filters.rateLimitId} onChange={(rateLimitId) => onChange({ rateLimitId })} />
+      )}
       <TextFilter label="Tag" value={filters.tag} onChange={(tag) => onChange({ tag })} />
       <TextFilter
         label="Owner"
@@ -174,24 +177,10 @@ interface FilterProps {
   readonly onChange: (value: string | undefined) => void;
 }
 
-function PlanFilter({ value, onChange }: FilterProps) {
-  const { can } = useScopes();
-  const plans = useLive(
-    ['plans', 'ids'],
-    (client, signal) => client.GET('/rate-limit', { params: { query: {} }, signal }),
-    { scope: 'plans:read', pollMs: false },
-  );
-  if (!can('plans:read')) return null;
-  const ids = plans.data?.rateLimits.map(({ rateLimitId }) => rateLimitId) ?? [];
-  // A deleted plan still occurs in old usage.
-  const all = value === undefined || ids.includes(value) ? ids : [value, ...ids];
+function PlanFilter({ value = '', onChange }: FilterProps) {
   return (
     <Control label="Plan">
-      <Select
-        value={value ?? ''}
-        options={[['', 'All plans'], ...all.map((id): Option => [id, id])]}
-        onText={onChange}
-      />
+      <Select value={value} options={usePlanOptions(value, 'All plans')} onText={onChange} />
     </Control>
   );
 }

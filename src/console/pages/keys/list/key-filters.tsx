@@ -2,9 +2,9 @@ import { X } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { useScopes } from '../../../api/api-context.tsx';
 import { Button } from '../../../components/forms/button.tsx';
-import { Input, type Option, Select } from '../../../components/forms/field.tsx';
+import { Input, Select } from '../../../components/forms/field.tsx';
 import { focusFilters } from '../../../components/forms/focus-filters.ts';
-import { usePlanIds } from '../plan-choice.tsx';
+import { usePlanOptions } from '../plan-choice.tsx';
 import { type KeyFilter, STATES } from './key-filter.ts';
 import styles from './keys-page.module.css';
 
@@ -54,13 +54,13 @@ export function KeyFilters({ filter }: { readonly filter: KeyFilter }) {
 }
 
 function PlanSelect({ filter }: { readonly filter: KeyFilter }) {
-  const plans = usePlanIds();
+  const chosen = filter.get('rateLimitId');
   return (
     <Select
       className={styles.filter}
       aria-label="Plan"
-      value={filter.get('rateLimitId')}
-      options={[['', 'Any plan'], ...plans.map((id): Option => [id, id])]}
+      value={chosen}
+      options={usePlanOptions(chosen, 'Any plan')}
       onText={(rateLimitId) => filter.set('rateLimitId', rateLimitId)}
     />
   );
