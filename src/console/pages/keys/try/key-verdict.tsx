@@ -5,7 +5,7 @@ import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { StatusBadge } from '../../../components/text/status-badge.tsx';
 import { formatNumber } from '../../../format/numbers.ts';
 
-export type Verdict = components['schemas']['Verdict'];
+type Verdict = components['schemas']['Verdict'];
 
 /** The decision about a request that was tried, and the key that it has. */
 export function KeyVerdict({ verdict }: { readonly verdict: Verdict }) {

@@ -1,5 +1,6 @@
+import { useMutation } from '@tanstack/react-query';
 import { ShieldQuestionMark } from 'lucide-react';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi, useScopes } from '../../../api/api-context.tsx';
 import { faultSentence, fieldMessage } from '../../../api/fault-kind.ts';
@@ -8,7 +9,7 @@ import { TextField } from '../../../components/forms/field.tsx';
 import { Form } from '../../../components/forms/form.tsx';
 import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
-import { KeyVerdict, type Verdict } from './key-verdict.tsx';
+import { KeyVerdict } from './key-verdict.tsx';
 
 const EMPTY = { secret: '', method: 'GET', path: '/', customerId: '', address: '', origin: '' };
 
@@ -50,11 +51,15 @@ export function TryKeyButton() {
 
 /** Shows what a request with a secret would get now. Nothing is counted. */
 function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
+  const { client } = useApi();
   const [draft, setDraft] = useState(EMPTY);
-  const { verdict, error, isPending, decide, forget } = useVerdict();
+  const verdict = useMutation({
+    mutationFn: (sent: Draft) => bodyOf(client.POST('/api-keys/verify', { body: bodyFor(sent) })),
+  });
+  const { data, error, isPending } = verdict;
   const set = (change: Partial<Draft>) => {
-    // A verdict is about the request that was sent, not about the one that is typed now.
-    forget();
+    // A verdict is about the request that was sent, not about the one that is typed now. One that is on its way is dropped.
+    verdict.reset();
     setDraft((before) => ({ ...before, ...change }));
   };
   return (
@@ -63,8 +68,8 @@ function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
       description="The gateway decides as if the request came now, and counts nothing."
       onClose={onClose}
     >
-      <Form onSubmit={() => decide(draft)}>
-        {error !== undefined && <Notice tone="failed">{faultSentence(error)}</Notice>}
+      <Form onSubmit={() => isPending || verdict.mutate(draft)}>
+        {error !== null && <Notice tone="failed">{faultSentence(error)}</Notice>}
         <TextField
           label="Secret"
           type="password"
@@ -82,7 +87,7 @@ function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
             onText={(text) => set({ [name]: text })}
           />
         ))}
-        {verdict !== undefined && <KeyVerdict verdict={verdict} />}
+        {data !== undefined && <KeyVerdict verdict={data} />}
         <SubmitActions
           submit="Try"
           pending="Trying…"
@@ -95,49 +100,9 @@ function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-function useVerdict() {
-  const { client } = useApi();
-  const [verdict, setVerdict] = useState<Verdict>();
-  const [error, setError] = useState<unknown>();
-  const [isPending, setPending] = useState(false);
-  /** Differs for each request that is sent or typed: the response to an earlier one is dropped. */
-  const serial = useRef(0);
-  const forget = () => {
-    serial.current += 1;
-    setVerdict(undefined);
-    setError(undefined);
-    setPending(false);
-  };
-  const decide = async (draft: Draft) => {
-    if (isPending) return;
-    forget();
-    setPending(true);
-    const sent = serial.current;
-    try {
-      const decided = await bodyOf(client.POST('/api-keys/verify', { body: bodyFor(draft) }));
-      if (sent === serial.current) setVerdict(decided);
-    } catch (caught) {
-      if (sent === serial.current) setError(caught);
-    }
-    if (sent === serial.current) setPending(false);
-  };
-  return { verdict, error, isPending, decide, forget };
-}
-
 /** Fields that are empty are not sent: the gateway takes its defaults for them. */
-function bodyFor(draft: Draft) {
-  const method = draft.method.trim().toUpperCase();
-  const path = draft.path.trim();
-  const customerId = draft.customerId.trim();
-  const address = draft.address.trim();
-  const origin = draft.origin.trim();
-  return {
-    secret: draft.secret.trim(),
-    ...(method !== '' && { method }),
-    ...(path !== '' && { path }),
-    ...(customerId !== '' && { customerId }),
-    ...(address !== '' && { address }),
-    ...(origin !== '' && { origin }),
-    count: false,
-  };
+function bodyFor({ secret, ...request }: Draft) {
+  const fields = Object.entries({ ...request, method: request.method.toUpperCase() });
+  const given = fields.map(([name, text]) => [name, text.trim()]).filter(([, text]) => text !== '');
+  return { secret: secret.trim(), ...Object.fromEntries(given), count: false };
 }
