@@ -1,13 +1,6 @@
 import { formatNumber, formatShort } from '../../format/numbers.ts';
 
-interface NumberProps {
-  readonly value: number;
-  /** "1.2M", with the exact number on hover. */
-  readonly short?: boolean;
-}
-
-/** A number in the reader's locale. */
-export function NumberText({ value, short = false }: NumberProps) {
-  if (!short) return <>{formatNumber(value)}</>;
+/** A number in a tight place: "1.2M", with the exact number on hover. */
+export function NumberText({ value }: { readonly value: number }) {
   return <span title={formatNumber(value)}>{formatShort(value)}</span>;
 }

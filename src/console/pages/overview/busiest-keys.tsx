@@ -38,7 +38,7 @@ function linesOf({ rows }: UsageSeries): readonly KeyLine[] {
       <>
         {rateLimited > 0 && <StatusBadge tone="limited">Limited {times(rateLimited)}</StatusBadge>}
         <span title={counted(requests, 'request')}>
-          <NumberText value={requests} short />
+          <NumberText value={requests} />
         </span>
       </>
     );

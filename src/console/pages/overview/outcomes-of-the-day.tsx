@@ -70,7 +70,7 @@ function Tiles({ day: { total, over, overBefore } }: { readonly day: DayOfOutcom
     <div className={styles.tiles}>
       {COUNTS.map(({ of, ...tile }) => (
         <StatTile key={of} {...tile} value={total[of]} compared={compared(of)}>
-          <NumberText value={total[of]} short />
+          <NumberText value={total[of]} />
         </StatTile>
       ))}
       <StatTile

@@ -1,5 +1,5 @@
 import { KeyName } from '../../components/text/key-name.tsx';
-import { NumberText } from '../../components/text/number-text.tsx';
+import { formatNumber } from '../../format/numbers.ts';
 import styles from './plans.module.css';
 import { WideTable } from './wide-table.tsx';
 
@@ -30,7 +30,7 @@ export function KeyFigures({ name: label, heads, keys }: KeyFiguresProps) {
           </td>
           {figures.map((figure, column) => (
             <td key={heads[column]} className={styles.end}>
-              <NumberText value={figure} />
+              {formatNumber(figure)}
             </td>
           ))}
         </tr>

@@ -1,6 +1,5 @@
 import type { Outcomes } from '../../api/outcome-counts.ts';
 import type { Column } from '../../components/layout/data-table.tsx';
-import { NumberText } from '../../components/text/number-text.tsx';
 import { formatNumber } from '../../format/numbers.ts';
 
 /** The columns with the outcomes, the same in each table of usage. */
@@ -31,6 +30,6 @@ function number<Row extends Outcomes>(
     header,
     align: 'end',
     sortBy: (row) => row[name],
-    cell: (row) => <NumberText value={row[name]} />,
+    cell: (row) => formatNumber(row[name]),
   };
 }

@@ -15,7 +15,7 @@ export function OutcomeFigures({ total, before }: OutcomeFiguresProps) {
   const figure = (name: 'allowed' | 'limited' | 'failed', label: string) => (
     <Figure
       label={label}
-      value={<NumberText value={total[name]} short />}
+      value={<NumberText value={total[name]} />}
       note={
         before === undefined
           ? total.requests > 0 && `${formatShare(total[name] / total.requests)} of all`
@@ -27,7 +27,7 @@ export function OutcomeFigures({ total, before }: OutcomeFiguresProps) {
     <dl className={styles.figures}>
       <Figure
         label="Requests"
-        value={<NumberText value={total.requests} short />}
+        value={<NumberText value={total.requests} />}
         note={before !== undefined && changeWords(total.requests, before.requests)}
       />
       {figure('allowed', 'Allowed')}

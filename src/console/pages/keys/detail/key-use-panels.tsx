@@ -4,6 +4,7 @@ import { type Column, DataTable } from '../../../components/layout/data-table.ts
 import { Panel } from '../../../components/layout/panel.tsx';
 import { EmptyState } from '../../../components/states/empty-state.tsx';
 import { NumberText } from '../../../components/text/number-text.tsx';
+import { formatNumber } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
 
 type EndpointUsage = components['schemas']['EndpointUsage'];
@@ -19,11 +20,7 @@ const ENDPOINT_COLUMNS: readonly Column<EndpointUsage>[] = [
     header: 'Average',
     align: 'end',
     sortBy: ({ averageResponseTimeMs }) => averageResponseTimeMs,
-    cell: ({ averageResponseTimeMs }) => (
-      <>
-        <NumberText value={averageResponseTimeMs} /> ms
-      </>
-    ),
+    cell: ({ averageResponseTimeMs }) => `${formatNumber(averageResponseTimeMs)} ms`,
   },
 ];
 const CUSTOMER_COLUMNS: readonly Column<CustomerUsage>[] = [
@@ -70,14 +67,14 @@ function countColumns<Row extends CustomerUsage | EndpointUsage>(): readonly Col
       header: 'Requests',
       align: 'end',
       sortBy: ({ requests }) => requests,
-      cell: ({ requests }) => <NumberText value={requests} short />,
+      cell: ({ requests }) => <NumberText value={requests} />,
     },
     {
       id: 'failed',
       header: 'Failed',
       align: 'end',
       sortBy: ({ failed }) => failed,
-      cell: ({ failed }) => <NumberText value={failed} short />,
+      cell: ({ failed }) => <NumberText value={failed} />,
     },
   ];
 }
