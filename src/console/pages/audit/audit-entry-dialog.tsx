@@ -1,6 +1,6 @@
-import type { ReactNode } from 'react';
 import { CopyButton } from '../../components/forms/copy-button.tsx';
 import { Dialog } from '../../components/layout/dialog.tsx';
+import { Facts } from '../../components/layout/facts.tsx';
 import { PageLink } from '../../components/text/page-link.tsx';
 import { exactTime } from '../../format/exact-time.ts';
 import styles from './audit.module.css';
@@ -14,42 +14,24 @@ interface AuditEntryDialogProps {
 /** An entry in full: who made the change and why, and each field before and after. */
 export function AuditEntryDialog({ entry, onClose }: AuditEntryDialogProps) {
   const { actor, target, changes, reason, requestId, address, outcome, auditId, at, action } = entry;
-  const page = targetPage(target);
   const fields = Object.entries(changes).filter(([, { from, to }]) => valueWords(from) !== valueWords(to));
   return (
     <Dialog wide onClose={onClose} title={`${actorName(actor)} ${actionWords(action)}`}>
       {fields.length > 0 && <Difference fields={fields} />}
-      <dl className={styles.facts}>
-        <Fact name="When">{exactTime(Date.parse(at))}</Fact>
-        <Fact name="Target">
-          {page === undefined ? (
-            <bdi>{target.name ?? ''}</bdi>
-          ) : (
-            <PageLink {...page}>{target.name ?? target.id}</PageLink>
-          )}{' '}
-          <code>{target.id}</code>
-          <CopyButton text={target.id} what="id of the target" />
-        </Fact>
-        {actor.adminTokenId !== null && (
-          <Fact name="Token">
-            <code>{actor.adminTokenId}</code>
-          </Fact>
-        )}
-        <Fact name="Reason">
-          <bdi>{reason ?? 'none given'}</bdi>
-        </Fact>
-        <Fact name="Outcome">{outcome === 'success' ? 'done' : outcome.replaceAll('_', ' ')}</Fact>
-        <Fact name="From address">
-          <code>{address}</code>
-        </Fact>
-        <Fact name="Request">
-          <code>{requestId}</code>
-          <CopyButton text={requestId} what="request id" />
-        </Fact>
-        <Fact name="Entry">
-          <code>{auditId}</code>
-        </Fact>
-      </dl>
+      <Facts
+        facts={[
+          ['When', exactTime(Date.parse(at))],
+          ['Target', <Target key="target" target={target} />],
+          ...(actor.adminTokenId === null
+            ? []
+            : [['Token', <code key="token">{actor.adminTokenId}</code>] as const]),
+          ['Reason', <bdi key="reason">{reason ?? 'none given'}</bdi>],
+          ['Outcome', outcome === 'success' ? 'done' : outcome.replaceAll('_', ' ')],
+          ['From address', <code key="address">{address}</code>],
+          ['Request', <CopiedId key="request" id={requestId} what="request id" />],
+          ['Entry', <code key="entry">{auditId}</code>],
+        ]}
+      />
     </Dialog>
   );
 }
@@ -85,11 +67,25 @@ function Difference({ fields }: { readonly fields: readonly FieldChange[] }) {
   );
 }
 
-function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+function Target({ target }: Pick<AuditEntry, 'target'>) {
+  const page = targetPage(target);
   return (
     <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
+      {page === undefined ? (
+        <bdi>{target.name ?? ''}</bdi>
+      ) : (
+        <PageLink {...page}>{target.name ?? target.id}</PageLink>
+      )}{' '}
+      <CopiedId id={target.id} what="id of the target" />
+    </>
+  );
+}
+
+function CopiedId({ id, what }: { readonly id: string; readonly what: string }) {
+  return (
+    <>
+      <code>{id}</code>
+      <CopyButton text={id} what={what} />
     </>
   );
 }

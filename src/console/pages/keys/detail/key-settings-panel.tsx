@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { Facts } from '../../../components/layout/facts.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import { PageLink } from '../../../components/text/page-link.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
@@ -11,42 +12,50 @@ export function KeySettingsPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
   const { rateLimitId, overrides, allowedIps, allowedOrigins, selfService, metadata } = apiKey;
   return (
     <Panel title="Settings">
-      <dl className={styles.facts}>
-        <dt>Plan</dt>
-        <dd>
-          {rateLimitId === null ? (
-            'The default plan'
-          ) : (
-            <PageLink scope="plans:read" href={`/plans/${rateLimitId}`}>
-              {rateLimitId}
-            </PageLink>
-          )}
-        </dd>
-        <dt>Overrides</dt>
-        <dd>
-          {Object.keys(overrides).length === 0 && 'None'}
-          {Object.entries(overrides).map(([limitId, { limit, until }]) => (
-            <div key={limitId}>
-              {limitId}: {formatNumber(limit)}
-              {until !== undefined && (
-                <>
-                  , ends <RelativeTime at={until} />
-                </>
-              )}
-            </div>
-          ))}
-        </dd>
-        <dt>Allowed addresses</dt>
-        <dd>{listed(allowedIps)}</dd>
-        <dt>Allowed origins</dt>
-        <dd>{listed(allowedOrigins)}</dd>
-        <dt>Self-service</dt>
-        <dd>{selfService.includes('rotate') ? 'The consumer may rotate it' : 'Off'}</dd>
-        <dt>Metadata</dt>
-        <dd>{metadata === null ? 'None' : <pre dir="auto">{JSON.stringify(metadata, null, 2)}</pre>}</dd>
-      </dl>
+      <Facts
+        facts={[
+          ['Plan', rateLimitId === null ? 'The default plan' : <PlanLink key="plan" id={rateLimitId} />],
+          ['Overrides', <Overrides key="overrides" overrides={overrides} />],
+          ['Allowed addresses', listed(allowedIps)],
+          ['Allowed origins', listed(allowedOrigins)],
+          ['Self-service', selfService.includes('rotate') ? 'The consumer may rotate it' : 'Off'],
+          [
+            'Metadata',
+            metadata === null ? (
+              'None'
+            ) : (
+              <pre key="metadata" className={styles.metadata} dir="auto">
+                {JSON.stringify(metadata, null, 2)}
+              </pre>
+            ),
+          ],
+        ]}
+      />
     </Panel>
   );
+}
+
+function PlanLink({ id }: { readonly id: string }) {
+  return (
+    <PageLink scope="plans:read" href={`/plans/${id}`}>
+      {id}
+    </PageLink>
+  );
+}
+
+function Overrides({ overrides }: Pick<KeyDetail, 'overrides'>) {
+  const entries = Object.entries(overrides);
+  if (entries.length === 0) return 'None';
+  return entries.map(([limitId, { limit, until }]) => (
+    <div key={limitId}>
+      {limitId}: {formatNumber(limit)}
+      {until !== undefined && (
+        <>
+          , ends <RelativeTime at={until} />
+        </>
+      )}
+    </div>
+  ));
 }
 
 function listed(values: readonly string[] | null): ReactNode {
