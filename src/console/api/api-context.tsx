@@ -20,10 +20,10 @@ export function useApi(): Api {
   return api;
 }
 
-/** Tells which scopes the token has: `can('keys:write')`. Pages hide what the token may not do, instead of disabling it. */
-export function useScopes(): { readonly can: (scope: Scope) => boolean } {
+/** Tells which scopes the token has: `can('keys:write')`, true without one. Pages hide what the token may not do, instead of disabling it. */
+export function useScopes(): { readonly can: (scope: Scope | undefined) => boolean } {
   const { scopes } = useApi().whoami;
-  return { can: (scope) => scopes.includes(scope) };
+  return { can: (scope) => scope === undefined || scopes.includes(scope) };
 }
 
 /** While `isKept`, for what makes or shows a secret that can't be shown again: neither the end of the session, another sign-in nor Back takes it away. */

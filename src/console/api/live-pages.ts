@@ -1,9 +1,9 @@
 import { keepPreviousData, useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
-import { useApi } from './api-context.tsx';
+import { useApi, useScopes } from './api-context.tsx';
 import { pollBeside, useFollowed } from './followed.ts';
-import { type Call, type Live, type LiveOptions, POLL_MS, pollAfter, statusOf, useAllowed } from './live.ts';
+import { type Call, type Live, type LiveOptions, POLL_MS, pollAfter, statusOf } from './live.ts';
 
 const PAGE_ROWS = 100;
 
@@ -48,7 +48,7 @@ export function useLivePages<T, Row>(
   { page, ...options }: LivePagesOptions<T, Row>,
 ): LivePages<Row> {
   const { client } = useApi();
-  const allowed = useAllowed(options.scope);
+  const allowed = useScopes().can(options.scope);
   const { isFollowed, oldPage, forgetOldPage } = useFollowedPages(key, options.follows);
   const query = useInfiniteQuery({
     queryKey: key,

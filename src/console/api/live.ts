@@ -50,7 +50,7 @@ export function useLive<T>(
 ): Live<NonNullable<T>> {
   const { client } = useApi();
   const queries = useQueryClient();
-  const allowed = useAllowed(options.scope);
+  const allowed = useScopes().can(options.scope);
   const readAgain = () => void queries.invalidateQueries({ queryKey: key, exact: true });
   const isFollowed = useFollowed(options.follows, { onEvents: readAgain, onOpen: readAgain });
   const query = useQuery({
@@ -86,11 +86,6 @@ export async function readTagged<T>(call: ReturnType<Call<T>>): Promise<Tagged<T
  */
 export function pollAfter(error: unknown, pollMs: number | false): number | false {
   return error !== null && faultKind(error) === 'no-scope' ? false : pollMs;
-}
-
-export function useAllowed(scope: Scope | undefined): boolean {
-  const { can } = useScopes();
-  return scope === undefined || can(scope);
 }
 
 interface QueryState {

@@ -37,7 +37,7 @@ export function Navigation({ folded, onFold, onFind, onHelp, onToken }: Navigati
         </button>
         <nav aria-label="Pages">
           <ul className={styles.links}>
-            {NAVIGATION.filter(({ scope }) => scope === undefined || can(scope)).map((entry) => (
+            {NAVIGATION.filter(({ scope }) => can(scope)).map((entry) => (
               <li key={entry.path}>
                 <NavigationLink {...entry} />
               </li>

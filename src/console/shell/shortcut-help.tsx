@@ -13,7 +13,7 @@ interface ShortcutHelpProps {
 /** All keyboard shortcuts, and a switch for those of single keys. */
 export function ShortcutHelp({ hasSingleKeys, onSingleKeys, onClose }: ShortcutHelpProps) {
   const { can } = useScopes();
-  const pages = NAVIGATION.filter(({ scope }) => scope === undefined || can(scope));
+  const pages = NAVIGATION.filter(({ scope }) => can(scope));
   return (
     <Dialog onClose={onClose} title="Keyboard shortcuts">
       <Facts

@@ -34,9 +34,9 @@ export function useCommands(text: string): {
   const groups: readonly CommandGroup[] = [
     {
       value: 'Pages',
-      items: NAVIGATION.filter(
-        ({ label, scope }) => (scope === undefined || can(scope)) && label.toLowerCase().includes(wanted),
-      ).map(({ label, icon, path, shortcut }) => ({ label, icon, href: path, detail: `g ${shortcut}` })),
+      items: NAVIGATION.filter(({ label, scope }) => can(scope) && label.toLowerCase().includes(wanted)).map(
+        ({ label, icon, path, shortcut }) => ({ label, icon, href: path, detail: `g ${shortcut}` }),
+      ),
     },
     {
       value: 'Keys',
