@@ -1,5 +1,6 @@
 import { formatNumber } from '../../console/format/numbers.ts';
 import { WORDS } from '../words.ts';
+import { FigureTable } from './figure-table.tsx';
 import type { Bucket, Range } from './usage-buckets.ts';
 
 const { usage: words } = WORDS.portal;
@@ -50,7 +51,16 @@ export function OutcomeChart({ buckets, range: { days, interval }, isSpoken }: O
       )}
       <details>
         <summary>{words.asTable}</summary>
-        <OutcomeTable buckets={buckets} interval={interval} />
+        <FigureTable
+          heads={[words.start, ...OUTCOMES.map((outcome) => words[outcome])]}
+          rows={buckets
+            .filter((bucket) => totalOf(bucket) > 0)
+            .map((bucket) => ({
+              id: bucket.start,
+              name: bucketText(bucket, interval),
+              figures: OUTCOMES.map((outcome) => bucket[outcome]),
+            }))}
+        />
       </details>
     </figure>
   );
@@ -84,41 +94,6 @@ function Bar({ bucket, place, width, most }: BarProps) {
         );
       })}
     </g>
-  );
-}
-
-interface OutcomeTableProps extends Pick<OutcomeChartProps, 'buckets'> {
-  readonly interval: Range['interval'];
-}
-
-function OutcomeTable({ buckets, interval }: OutcomeTableProps) {
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">{words.start}</th>
-          {OUTCOMES.map((outcome) => (
-            <th key={outcome} scope="col" class="number">
-              {words[outcome]}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {buckets
-          .filter((bucket) => totalOf(bucket) > 0)
-          .map((bucket) => (
-            <tr key={bucket.start}>
-              <th scope="row">{bucketText(bucket, interval)}</th>
-              {OUTCOMES.map((outcome) => (
-                <td key={outcome} class="number">
-                  {formatNumber(bucket[outcome])}
-                </td>
-              ))}
-            </tr>
-          ))}
-      </tbody>
-    </table>
   );
 }
 

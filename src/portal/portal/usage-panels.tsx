@@ -2,8 +2,8 @@ import { useEffect, useState } from 'preact/hooks';
 import { instantText } from '../../console/api/instant-text.ts';
 import { saveFile } from '../../console/api/save-file.ts';
 import { localTimeZone } from '../../console/format/exact-time.ts';
-import { formatNumber } from '../../console/format/numbers.ts';
 import { WORDS } from '../words.ts';
+import { FigureTable } from './figure-table.tsx';
 import { bucketText, OutcomeChart } from './outcome-chart.tsx';
 import type { SelfService, UsageRow } from './own-key.ts';
 import { type Bucket, bucketStarts, bucketsOf, outcomesOf, type Range } from './usage-buckets.ts';
@@ -153,40 +153,19 @@ function EndpointsPanel({ endpoints, range }: Pick<Shown, 'endpoints' | 'range'>
       <h2>{words.endpoints}</h2>
       <p class="soft">{words.endpointDays(range.days)}</p>
       {endpoints.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{words.endpoint}</th>
-              {(['allowed', 'limited', 'failed'] as const).map((outcome) => (
-                <th key={outcome} scope="col" class="number">
-                  {words[outcome]}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {endpoints.map((row) => (
-              <EndpointRow key={row.endpoint} row={row} />
-            ))}
-          </tbody>
-        </table>
+        <FigureTable
+          heads={[words.endpoint, words.allowed, words.limited, words.failed]}
+          nameClass="path"
+          rows={endpoints.map((row) => {
+            const { endpoint = '' } = row;
+            const { allowed, limited, failed } = outcomesOf([row]);
+            const name = endpoint === '__other__' ? words.others : endpoint;
+            return { id: endpoint, name, figures: [allowed, limited, failed] };
+          })}
+        />
       )}
       {endpoints.length === 0 && <p>{words.none}</p>}
     </section>
-  );
-}
-
-function EndpointRow({ row }: { readonly row: UsageRow }) {
-  const { allowed, limited, failed } = outcomesOf([row]);
-  return (
-    <tr>
-      <th scope="row" class="path">
-        {row.endpoint === '__other__' ? words.others : row.endpoint}
-      </th>
-      <td class="number">{formatNumber(allowed)}</td>
-      <td class="number">{formatNumber(limited)}</td>
-      <td class="number">{formatNumber(failed)}</td>
-    </tr>
   );
 }
 
@@ -199,24 +178,14 @@ function LimitedPanel({ lastDay }: Pick<Shown, 'lastDay'>) {
       <h2>{words.limitedTitle}</h2>
       <p>{total === 0 ? words.neverLimited : words.limitedTimes(total)}</p>
       {hours.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{words.hour}</th>
-              <th scope="col" class="number">
-                {words.limited}
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {hours.toReversed().map((bucket) => (
-              <tr key={bucket.start}>
-                <th scope="row">{bucketText(bucket, 'hour')}</th>
-                <td class="number">{formatNumber(bucket.limited)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <FigureTable
+          heads={[words.hour, words.limited]}
+          rows={hours.toReversed().map((bucket) => ({
+            id: bucket.start,
+            name: bucketText(bucket, 'hour'),
+            figures: [bucket.limited],
+          }))}
+        />
       )}
     </section>
   );
