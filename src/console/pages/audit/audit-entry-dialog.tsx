@@ -1,6 +1,7 @@
 import { CopyButton } from '../../components/forms/copy-button.tsx';
 import { Dialog } from '../../components/layout/dialog.tsx';
 import { Facts } from '../../components/layout/facts.tsx';
+import { PlainTable } from '../../components/layout/plain-table.tsx';
 import { PageLink } from '../../components/text/page-link.tsx';
 import { exactTime } from '../../format/exact-time.ts';
 import styles from './audit.module.css';
@@ -41,28 +42,19 @@ type FieldChange = readonly [field: string, AuditEntry['changes'][string]];
 function Difference({ fields }: { readonly fields: readonly FieldChange[] }) {
   return (
     <div className={styles.scroll}>
-      <table className={styles.changes} aria-label="Difference">
-        <thead>
-          <tr>
-            <th scope="col">Field</th>
-            <th scope="col">Before</th>
-            <th scope="col">After</th>
+      <PlainTable name="Difference" heads={[['Field'], ['Before'], ['After']]}>
+        {fields.map(([field, { from, to }]) => (
+          <tr key={field}>
+            <th scope="row">{field}</th>
+            <td>
+              <bdi>{valueWords(from)}</bdi>
+            </td>
+            <td>
+              <bdi>{valueWords(to)}</bdi>
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {fields.map(([field, { from, to }]) => (
-            <tr key={field}>
-              <th scope="row">{field}</th>
-              <td>
-                <bdi>{valueWords(from)}</bdi>
-              </td>
-              <td>
-                <bdi>{valueWords(to)}</bdi>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </PlainTable>
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { CopyButton } from '../../components/forms/copy-button.tsx';
 import { FormFault } from '../../components/forms/form-fault.tsx';
 import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { Facts } from '../../components/layout/facts.tsx';
+import { PlainTable } from '../../components/layout/plain-table.tsx';
 import { ScrollBox } from '../../components/layout/scroll-box.tsx';
 import { toast } from '../../components/states/toast.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
@@ -52,25 +53,16 @@ function Attempts({ attempts }: Pick<Delivery, 'attempts'>) {
   return (
     <div className={styles.attempts}>
       <ScrollBox label="Attempts" isRefreshing={false}>
-        <table aria-label="Attempts">
-          <thead>
-            <tr>
-              <th scope="col">Response</th>
-              <th scope="col">Duration</th>
-              <th scope="col">Time</th>
+        <PlainTable name="Attempts" heads={[['Response'], ['Duration'], ['Time']]}>
+          {attempts.map((attempt, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: two attempts can be made in one second
+            <tr key={index}>
+              <td>{attemptWords(attempt)}</td>
+              <td>{durationWords(attempt.durationMs)}</td>
+              <td>{exactTime(Date.parse(attempt.at))}</td>
             </tr>
-          </thead>
-          <tbody>
-            {attempts.map((attempt, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: two attempts can be made in one second
-              <tr key={index}>
-                <td>{attemptWords(attempt)}</td>
-                <td>{durationWords(attempt.durationMs)}</td>
-                <td>{exactTime(Date.parse(attempt.at))}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </PlainTable>
       </ScrollBox>
     </div>
   );

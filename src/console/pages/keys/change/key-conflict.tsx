@@ -1,7 +1,7 @@
 import { Button } from '../../../components/forms/button.tsx';
 import { DialogActions } from '../../../components/layout/dialog.tsx';
+import { PlainTable } from '../../../components/layout/plain-table.tsx';
 import { FIELD_LABELS, fieldsOf, type KeyDraft, type KeyFields } from './key-draft.ts';
-import styles from './key-form.module.css';
 
 interface KeyConflictProps {
   /** The version that both were edited from. */
@@ -22,33 +22,23 @@ export function KeyConflict({ base, theirs, mine, onTakeTheirs, onBack, onKeepMi
   );
   return (
     <>
-      <table className={styles.compared}>
-        <thead>
-          <tr>
-            <th scope="col">Field</th>
-            <th scope="col">Was</th>
-            <th scope="col">Is now</th>
-            <th scope="col">Yours</th>
+      <PlainTable heads={[['Field'], ['Was'], ['Is now'], ['Yours']]}>
+        {names.map((name) => (
+          <tr key={name}>
+            <th scope="row">{FIELD_LABELS[name]}</th>
+            {[was, now, wanted].map((fields, version) => (
+              <td key={['was', 'now', 'wanted'][version]}>
+                <bdi>{text(fields[name]) || '–'}</bdi>
+              </td>
+            ))}
           </tr>
-        </thead>
-        <tbody>
-          {names.map((name) => (
-            <tr key={name}>
-              <th scope="row">{FIELD_LABELS[name]}</th>
-              {[was, now, wanted].map((fields, version) => (
-                <td key={['was', 'now', 'wanted'][version]}>
-                  <bdi>{text(fields[name]) || '–'}</bdi>
-                </td>
-              ))}
-            </tr>
-          ))}
-          {names.length === 0 && (
-            <tr>
-              <td colSpan={4}>Only what this form does not show has changed: the state, or overrides.</td>
-            </tr>
-          )}
-        </tbody>
-      </table>
+        ))}
+        {names.length === 0 && (
+          <tr>
+            <td colSpan={4}>Only what this form does not show has changed: the state, or overrides.</td>
+          </tr>
+        )}
+      </PlainTable>
       <DialogActions>
         <Button onClick={onTakeTheirs}>Discard mine</Button>
         <Button onClick={onBack}>Back to the form</Button>
