@@ -1,13 +1,11 @@
 import { useMemo } from 'react';
 import { useScopes } from '../../api/api-context.tsx';
-import { instantText } from '../../api/instant-text.ts';
 import { useLive } from '../../api/live.ts';
 import { type Outcomes, sumOf } from '../../api/outcome-counts.ts';
 import { readUsageSeries, type UsageSeries } from '../../api/read-usage-series.ts';
 import { Chart } from '../../components/charts/chart.tsx';
 import { Panel } from '../../components/layout/panel.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
-import { now } from '../../format/now.ts';
 import { counted, formatNumber, formatShare } from '../../format/numbers.ts';
 import { bucketsOf } from '../usage/buckets.ts';
 import { ChartSkeleton } from '../usage/chart-skeleton.tsx';
@@ -16,7 +14,6 @@ import { rateWords } from './limit-words.ts';
 import type { Plan } from './plan-types.ts';
 import { usePlanDay } from './use-plan-day.ts';
 
-const DAY_MS = 86_400_000;
 const MOST_KEYS = 10;
 
 /** The requests that shadow limits would have rejected; renders nothing for a plan without such limits. */
@@ -101,19 +98,12 @@ function ShadowKeys({ rateLimitId }: { readonly rateLimitId: string }) {
   );
 }
 
-/** The keys that shadow limits would have rejected most often. */
+/** The keys that shadow limits would have rejected most often in the last 24 hours. */
 function useHitKeys(rateLimitId: string) {
   const live = useLive(
     ['plan', rateLimitId, 'shadow-keys'],
-    (client, signal) => {
-      const to = now();
-      const span = { from: instantText(to - DAY_MS), to: instantText(to) };
-      return readUsageSeries(
-        client,
-        { rateLimitId, interval: 'total', groupBy: 'key', top: 100, ...span },
-        signal,
-      );
-    },
+    (client, signal) =>
+      readUsageSeries(client, { rateLimitId, interval: 'total', groupBy: 'key', top: 100 }, signal),
     { scope: 'usage:read' },
   );
   return (live.data?.rows ?? [])
