@@ -1,5 +1,6 @@
 import { useLive } from '../api/live.ts';
 import { PageHeader } from '../components/layout/page-header.tsx';
+import { PanelGrid, PanelStack } from '../components/layout/panels.tsx';
 import { LiveState } from '../components/states/live-state.tsx';
 import { Skeleton } from '../components/states/skeleton.tsx';
 import { KeyAuditPanel } from './keys/detail/key-audit-panel.tsx';
@@ -34,7 +35,7 @@ export function KeyPage({ params: { consumerApiKeyId = '' } }: KeyPageProps) {
       {(apiKey) => (
         <>
           <KeyHeader apiKey={apiKey} etag={etag} />
-          <div className={styles.grid}>
+          <PanelGrid>
             <div className={styles.whole}>
               <KeyWindows apiKey={apiKey} etag={etag} />
             </div>
@@ -43,15 +44,15 @@ export function KeyPage({ params: { consumerApiKeyId = '' } }: KeyPageProps) {
             </div>
             <KeyEndpoints live={live} />
             <KeyCustomers live={live} />
-            <div className={styles.column}>
+            <PanelStack>
               <KeySecretPanel apiKey={apiKey} />
               <KeyRotationPanel apiKey={apiKey} />
-            </div>
+            </PanelStack>
             <KeySettingsPanel apiKey={apiKey} />
             <div className={styles.whole}>
               <KeyAuditPanel keyId={consumerApiKeyId} />
             </div>
-          </div>
+          </PanelGrid>
         </>
       )}
     </LiveState>
