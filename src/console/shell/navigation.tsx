@@ -13,13 +13,11 @@ interface NavigationProps {
   readonly folded: boolean;
   /** Undefined if there is no room to unfold the navigation. */
   readonly onFold: (() => void) | undefined;
-  readonly onFind: () => void;
-  readonly onHelp: () => void;
-  readonly onToken: () => void;
+  readonly onOpen: (dialog: 'palette' | 'help' | 'token') => void;
 }
 
 /** The pages that the token or the person may read, and the actions of the session. */
-export function Navigation({ folded, onFold, onFind, onHelp, onToken }: NavigationProps) {
+export function Navigation({ folded, onFold, onOpen }: NavigationProps) {
   const { whoami, client, session } = useApi();
   const { can } = useScopes();
   const FoldIcon = folded ? PanelLeftOpen : PanelLeftClose;
@@ -30,7 +28,12 @@ export function Navigation({ folded, onFold, onFind, onHelp, onToken }: Navigati
           <img src={iconUrl} alt="" />
           <span className={styles.word}>Tollgate</span>
         </Link>
-        <button type="button" className={styles.search} onClick={onFind} title="Find (Ctrl K)">
+        <button
+          type="button"
+          className={styles.search}
+          onClick={() => onOpen('palette')}
+          title="Find (Ctrl K)"
+        >
           <Search aria-hidden="true" />
           <span className={styles.word}>Find…</span>
           <kbd className={styles.word}>Ctrl K</kbd>
@@ -48,7 +51,7 @@ export function Navigation({ folded, onFold, onFind, onHelp, onToken }: Navigati
         <button
           type="button"
           className={classes(styles.person, whoami.type === 'root' && styles.ofRoot)}
-          onClick={onToken}
+          onClick={() => onOpen('token')}
           title={whoami.type === 'person' ? 'What you may do' : 'What this token may do'}
         >
           {whoami.type === 'root' && <TriangleAlert className={styles.root} aria-hidden="true" />}
@@ -61,7 +64,7 @@ export function Navigation({ folded, onFold, onFind, onHelp, onToken }: Navigati
         <button
           type="button"
           className={classes(styles.link, styles.keyboard)}
-          onClick={onHelp}
+          onClick={() => onOpen('help')}
           title="Keyboard shortcuts"
         >
           <Keyboard aria-hidden="true" />

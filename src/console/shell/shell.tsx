@@ -1,13 +1,4 @@
-import {
-  lazy,
-  type ReactNode,
-  Suspense,
-  useCallback,
-  useEffect,
-  useRef,
-  useState,
-  useSyncExternalStore,
-} from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { useLocation } from 'wouter';
 import { useApi } from '../api/api-context.tsx';
 import { classes } from '../components/layout/classes.ts';
@@ -36,25 +27,16 @@ export function Shell({ children }: { readonly children: ReactNode }) {
     setFolded(!isFolded);
   };
   const [opened, setOpened] = useState<'palette' | 'help' | 'token'>();
-  const openPalette = useCallback(() => setOpened('palette'), []);
-  const openHelp = useCallback(() => setOpened('help'), []);
-  const openToken = useCallback(() => setOpened('token'), []);
-  const close = useCallback(() => setOpened(undefined), []);
+  const close = () => setOpened(undefined);
   const [hasSingleKeys, setSingleKeys] = useSingleKeys();
-  useShortcuts({ openPalette, openHelp, hasSingleKeys });
+  useShortcuts(setOpened, hasSingleKeys);
   const isRootNoticeShown = useFirstView();
   return (
     <div className={classes(styles.shell, folded && styles.folded)}>
       <a className={styles.skip} href="#main">
         Skip to the content
       </a>
-      <Navigation
-        folded={folded}
-        onFold={isNarrow ? undefined : fold}
-        onFind={openPalette}
-        onHelp={openHelp}
-        onToken={openToken}
-      />
+      <Navigation folded={folded} onFold={isNarrow ? undefined : fold} onOpen={setOpened} />
       <main id="main" className={styles.main} tabIndex={-1} ref={useFocusOnNewPage()}>
         <div>
           {whoami.type === 'root' && isRootNoticeShown && <Notice tone="limited">{ROOT_WARNING}</Notice>}

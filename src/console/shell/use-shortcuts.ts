@@ -5,13 +5,6 @@ import { NAVIGATION } from '../routes.tsx';
 
 const SEQUENCE_MS = 1000;
 
-interface ShortcutActions {
-  readonly openPalette: () => void;
-  readonly openHelp: () => void;
-  /** Whether keys without Ctrl do something. */
-  readonly hasSingleKeys: boolean;
-}
-
 const STORAGE_KEY = 'tollgate.single-key-shortcuts';
 
 /** Whether shortcuts of single keys are on, and how to switch them. Speech input and unsteady hands press them by accident (WCAG 2.1.4). */
@@ -30,7 +23,7 @@ export function useSingleKeys(): readonly [isOn: boolean, switchTo: (isOn: boole
  * Without `hasSingleKeys` there is only the first. Single keys do nothing while the person types or a dialog is open,
  * and no key does while a secret is made or shown that can't be shown again.
  */
-export function useShortcuts({ openPalette, openHelp, hasSingleKeys }: ShortcutActions): void {
+export function useShortcuts(open: (dialog: 'palette' | 'help') => void, hasSingleKeys: boolean): void {
   const [, navigate] = useLocation();
   const { session } = useApi();
   const lastG = useRef(Number.NEGATIVE_INFINITY);
@@ -42,16 +35,16 @@ export function useShortcuts({ openPalette, openHelp, hasSingleKeys }: ShortcutA
     const onKey = (event: KeyboardEvent) => {
       if (isPaletteKey(event)) {
         event.preventDefault();
-        return openPalette();
+        return open('palette');
       }
       if (!hasSingleKeys || event.ctrlKey || event.metaKey || event.altKey || isBusy(event.target)) return;
       const isSecond = event.timeStamp - lastG.current < SEQUENCE_MS;
       lastG.current = event.key === 'g' && !isSecond ? event.timeStamp : Number.NEGATIVE_INFINITY;
       if (isSecond) return goTo(event.key);
-      if (event.key === '?') return openHelp();
+      if (event.key === '?') return open('help');
       if (event.key === '/') {
         event.preventDefault();
-        focusSearch(openPalette);
+        focusSearch(() => open('palette'));
       }
     };
     const onKeyUnlessKept = (event: KeyboardEvent) => {
@@ -59,7 +52,7 @@ export function useShortcuts({ openPalette, openHelp, hasSingleKeys }: ShortcutA
     };
     document.addEventListener('keydown', onKeyUnlessKept);
     return () => document.removeEventListener('keydown', onKeyUnlessKept);
-  }, [navigate, session, openPalette, openHelp, hasSingleKeys]);
+  }, [navigate, session, open, hasSingleKeys]);
 }
 
 function isPaletteKey({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {

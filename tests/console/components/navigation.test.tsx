@@ -7,11 +7,7 @@ import { renderSignedIn } from './support/stage.tsx';
 afterEach(cleanup);
 
 it('the console navigates only to pages on which the token can see something', () => {
-  const nothing = () => undefined;
-  renderSignedIn(
-    ['keys:read'],
-    <Navigation folded={false} onFold={undefined} onFind={nothing} onHelp={nothing} onToken={nothing} />,
-  );
+  renderSignedIn(['keys:read'], <Navigation folded={false} onFold={undefined} onOpen={() => undefined} />);
   const pages = within(screen.getByRole('navigation', { name: 'Pages' })).getAllByRole('link');
   expect(pages.map(({ textContent }) => textContent)).toEqual(['Overview', 'Keys']);
 });
