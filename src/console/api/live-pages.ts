@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
 import { useApi, useScopes } from './api-context.tsx';
 import { pollBeside, useFollowed } from './followed.ts';
-import { type Call, type Live, type LiveOptions, POLL_MS, pollAfter, statusOf } from './live.ts';
+import { type Call, type Live, type LiveOptions, POLL_MS, pollAfter, useStatus } from './live.ts';
 
 const PAGE_ROWS = 100;
 
@@ -65,7 +65,7 @@ export function useLivePages<T, Row>(
     placeholderData: keepPreviousData,
   });
   return {
-    ...statusOf(query, allowed, options.scope),
+    ...useStatus(query, allowed, options.scope),
     data: query.data?.pages.flatMap(({ rows }) => rows),
     etag: undefined,
     total: query.data?.pages[0]?.total,

@@ -1,4 +1,5 @@
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
 import { type Scope, useApi, useScopes } from './api-context.tsx';
 import { faultKind, requiredScope } from './fault-kind.ts';
@@ -61,7 +62,7 @@ export function useLive<T>(
     placeholderData: keepPreviousData,
   });
   return {
-    ...statusOf(query, allowed, options.scope),
+    ...useStatus(query, allowed, options.scope),
     data: query.data?.body,
     etag: query.data?.etag,
     refresh: () => void query.refetch(),
@@ -91,22 +92,32 @@ export function pollAfter(error: unknown, pollMs: number | false): number | fals
 interface QueryState {
   readonly data: unknown;
   readonly error: unknown;
+  /** How often it has failed. */
+  readonly errorUpdateCount: number;
   readonly isPlaceholderData: boolean;
   readonly dataUpdatedAt: number;
 }
 
-export function statusOf(query: QueryState, allowed: boolean, scope: Scope | undefined) {
+/** What the page shows of a query. */
+export function useStatus(query: QueryState, allowed: boolean, scope: Scope | undefined) {
   const dataAt = query.data === undefined || query.dataUpdatedAt === 0 ? undefined : query.dataUpdatedAt;
-  const { error } = query;
+  const error = useShownError(query);
   return {
-    status: allowed ? liveStatus(query) : ('no-scope' as const),
+    status: allowed ? liveStatus(query, error) : ('no-scope' as const),
     dataAt,
     error,
     requiredScope: allowed ? requiredScope(error) : scope,
   };
 }
 
-function liveStatus({ data, error, isPlaceholderData }: QueryState): LiveStatus {
+/** While a query that has no data yet is read again, the error of the last time stays: otherwise each poll would take "Try again" away. */
+function useShownError({ data, error, errorUpdateCount }: QueryState): unknown {
+  const [last, setLast] = useState<unknown>(null);
+  if (error !== null && error !== last) setLast(error);
+  return data === undefined && errorUpdateCount > 0 ? (error ?? last) : error;
+}
+
+function liveStatus({ data, isPlaceholderData }: QueryState, error: unknown): LiveStatus {
   if (error === null || error === undefined) {
     if (data === undefined) return 'loading';
     return isPlaceholderData ? 'refreshing' : 'ready';

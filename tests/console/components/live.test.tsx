@@ -4,6 +4,7 @@ import { screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import type { Scope } from '../../../src/console/api/api-context.tsx';
 import { useLive } from '../../../src/console/api/live.ts';
+import { LiveState } from '../../../src/console/components/states/live-state.tsx';
 import { withScriptedGateway } from './support/stage.tsx';
 
 /** Of `Polled`. */
@@ -26,6 +27,15 @@ function Keys() {
         refresh
       </button>
     </>
+  );
+}
+
+function KeysOrFault() {
+  const live = useLive(['keys'], (client, signal) => client.GET('/consumer-api-key', { signal }));
+  return (
+    <LiveState live={live} what="keys" skeleton={null}>
+      {({ apiKeys }) => `${apiKeys.length} keys`}
+    </LiveState>
   );
 }
 
@@ -61,6 +71,25 @@ function pollPeriods(count: number): Promise<void> {
 const show = (scopes: readonly Scope[] = ['keys:read']) => gateway.render(scopes, <Keys />);
 
 describe('live data', () => {
+  it('stays unavailable while it is read again, until it is there', async () => {
+    gateway.reply(503, { error: 'Postgres is away.' });
+    gateway.render([], <KeysOrFault />);
+    const button = await screen.findByRole('button', { name: 'Try again' });
+    const asked = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    gateway.respond(async () => {
+      asked.resolve();
+      await release.promise;
+      return { status: 200, body: { apiKeys: [] } };
+    });
+    await userEvent.setup().click(button);
+    await asked.promise;
+    expect(button.isConnected).toBe(true);
+    release.resolve();
+    await screen.findByText('0 keys');
+    expect(button.isConnected).toBe(false);
+  });
+
   it('stays while the store is down, and is fresh again when it is back', async () => {
     gateway.reply(200, { apiKeys: [{}, {}] }, { etag: '"7"' });
     show();
