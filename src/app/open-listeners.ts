@@ -144,13 +144,12 @@ function selfServiceOn(
     serve: app.serve,
     observe: (summary) => observers.selfServed(summary, app.operationOf(summary.method, summary.path)),
   });
-  const isOwn = (path: string): boolean => isAtOrBelow(path, app.path);
   const pageAt = (path: string) => {
-    if (!isOwn(path)) return portal;
+    if (!isAtOrBelow(path, app.path)) return portal;
     return handovers && isAtOrBelow(path, handovers.path) ? handovers.serve : undefined;
   };
   return {
-    owns: portal === undefined ? isOwn : (path) => isOwn(path) || isAtOrBelow(path, PORTAL_PATH),
+    paths: portal === undefined ? [app.path] : [app.path, PORTAL_PATH],
     serve(req, res, head) {
       const page = pageAt(head.path);
       if (page === undefined) return serve(req, res, head);

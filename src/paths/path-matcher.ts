@@ -21,7 +21,12 @@ export const MANAGED_VERIFY_PATH = '/api-keys/verify';
 
 /** Whether `path` (no query) is reserved for the management interface. */
 export function isReserved(path: string): boolean {
-  return RESERVED_PATHS.some((prefix) => isAtOrBelow(path, prefix));
+  return isAtOrBelowAny(path, RESERVED_PATHS);
+}
+
+/** Whether `path` (no query) is one of the prefixes or below it. */
+export function isAtOrBelowAny(path: string, prefixes: readonly string[]): boolean {
+  return prefixes.some((prefix) => isAtOrBelow(path, prefix));
 }
 
 /** Whether `path` (no query) is the prefix or below it. The comparison is literal and case-sensitive. */

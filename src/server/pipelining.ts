@@ -4,7 +4,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { lingerAfterResponse } from '../http/connections/lingering-close.ts';
 import type { RawHeadResponse } from '../http/node-internals.ts';
-import { PausedHeads } from './paused-heads.ts';
 
 /** A connection with this many waiting pipelined requests is paused. Bytes already read are still parsed: a thousand requests and more. */
 const MOST_WAITING = 16;
@@ -151,6 +150,58 @@ export class WaitingRequests {
     if (waiting === undefined || waiting.count < MOST_WAITING || waiting.isProbed) return;
     socket.pause();
     this.#pausedHeads.pause(socket);
+  }
+}
+
+interface PausedHead {
+  /** Ends its time; undefined while the connection is paused. */
+  timer: NodeJS.Timeout | undefined;
+  /** Set when Node's timeout for the head is over. */
+  onTimeout: (() => void) | undefined;
+}
+
+/**
+ * Times the heads of connections that were paused. Node's timeout for a head goes on while its rest is not read, and expires only once for
+ * each head: so the rest gets the time of a whole head from when the connection is resumed, and no more.
+ */
+class PausedHeads {
+  readonly #headMs: number;
+  /** By connection: its next head may have been read in part. */
+  readonly #heads = new Map<Socket, PausedHead>();
+
+  constructor(headMs: number) {
+    this.#headMs = headMs;
+  }
+
+  /** To be called when a connection is paused. */
+  pause(socket: Socket): void {
+    if (!this.#heads.has(socket)) this.#heads.set(socket, { timer: undefined, onTimeout: undefined });
+  }
+
+  /** To be called when a connection is read on. */
+  resume(socket: Socket): void {
+    const head = this.#heads.get(socket);
+    if (head === undefined || head.timer !== undefined) return;
+    head.timer = setTimeout(() => {
+      this.#heads.delete(socket);
+      head.onTimeout?.();
+    }, this.#headMs);
+  }
+
+  /** To be called when the next head is complete, and when the connection is closed. */
+  delete(socket: Socket): void {
+    const head = this.#heads.get(socket);
+    if (head === undefined) return;
+    clearTimeout(head.timer);
+    this.#heads.delete(socket);
+  }
+
+  /** To be called when Node's timeout for a head is over. False if this head has no more time; otherwise `onTimeout` is called then. */
+  extend(socket: Socket, onTimeout: () => void): boolean {
+    const head = this.#heads.get(socket);
+    if (head === undefined) return false;
+    head.onTimeout = onTimeout;
+    return true;
   }
 }
 

@@ -10,7 +10,7 @@ import { rejectAndClose, rejectOnSocket, type SocketResponse } from '../http/err
 import { type RawHeadResponse, responseDue } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RequestIds } from '../http/request-id.ts';
-import { isReserved } from '../paths/path-matcher.ts';
+import { isAtOrBelowAny, isReserved } from '../paths/path-matcher.ts';
 import type { ClientConnections } from './connections/client-connections.ts';
 import { hasOption } from './parsing/connection-header.ts';
 import { parseRequest } from './parsing/parse-request.ts';
@@ -29,8 +29,8 @@ interface ProxiedTraffic {
 
 /** Handles requests of consumers about their own keys. Owns the response; never throws. */
 interface SelfService {
-  /** Whether a path (no query) is one of self-service. */
-  owns(path: string): boolean;
+  /** Its paths: they and all paths below them. */
+  readonly paths: readonly string[];
   serve(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
 }
 
@@ -64,7 +64,7 @@ export class RequestRouter {
     this.#connections = connections;
     const { management, selfService } = routes;
     this.#isReserved = (path) =>
-      (management !== undefined && isReserved(path)) || (selfService?.owns(path) ?? false);
+      (management !== undefined && isReserved(path)) || isAtOrBelowAny(path, selfService?.paths ?? []);
   }
 
   serve(req: IncomingMessage, res: RawHeadResponse): void {
@@ -83,7 +83,7 @@ export class RequestRouter {
     if (head.path === WHOLE_SERVER) {
       res.setHeader('X-Request-Id', this.#routes.requestIds.idOf(req));
       sendServerOptions(res, FORWARDED_METHODS);
-    } else if (selfService?.owns(head.path)) {
+    } else if (selfService !== undefined && isAtOrBelowAny(head.path, selfService.paths)) {
       selfService.serve(req, res, head);
     } else if (proxied === undefined || (management !== undefined && isReserved(head.path))) {
       req.url = head.target;
