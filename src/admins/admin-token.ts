@@ -1,4 +1,9 @@
-import { type AuditTarget, auditedInstant } from '../audit/audit-entry.ts';
+import {
+  type AuditedChange,
+  auditedInstant,
+  changedFields,
+  type RecordChange,
+} from '../audit/audit-entry.ts';
 import type { Scope } from '../permissions/scopes.ts';
 import { idTest } from '../platform/id-maker.ts';
 
@@ -34,8 +39,15 @@ export const ADMIN_TOKEN_PREFIX = 'tga';
 /** Whether a text has the form of an admin token's id. */
 export const isAdminTokenId = idTest('adm_');
 
+/** A change of a token. */
+export function auditedToken(...[before, after]: RecordChange<AdminToken>): AuditedChange {
+  const { id, name, onlyTags } = after ?? before;
+  const changes = changedFields(before && fieldsOf(before), after && fieldsOf(after));
+  return { target: { type: 'token', id, name, tags: onlyTags }, changes };
+}
+
 /** The fields of a token in the audit log: all that an administrator sets, by their names in the API. */
-export function auditedToken(token: AdminToken): Readonly<Record<string, unknown>> {
+function fieldsOf(token: AdminToken): Readonly<Record<string, unknown>> {
   const { name, scopes, onlyTags, allowedIps, expiresAtMs, previousValidUntilMs } = token;
   return {
     name,
@@ -45,8 +57,4 @@ export function auditedToken(token: AdminToken): Readonly<Record<string, unknown
     expiresAt: auditedInstant(expiresAtMs),
     previousValidUntil: auditedInstant(previousValidUntilMs),
   };
-}
-
-export function tokenTarget({ id, name, onlyTags }: AdminToken): AuditTarget {
-  return { type: 'token', id, name, tags: onlyTags };
 }

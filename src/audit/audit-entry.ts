@@ -84,6 +84,14 @@ export interface AuditEntry extends Omit<AuditedAction, 'outcome' | 'changes'> {
   readonly jobId: string | null;
 }
 
+/** A record before and after a change; null = it does not exist. */
+export type RecordChange<Item> =
+  | readonly [before: Item | null, after: Item]
+  | readonly [before: Item, after: null];
+
+/** The part of an action that says which record was changed, and how. */
+export type AuditedChange = Pick<AuditedAction, 'target' | 'changes'>;
+
 /** The fields that differ between two states of a record; null = the record does not exist. */
 export function changedFields(
   before: Readonly<Record<string, unknown>> | null,

@@ -1,5 +1,10 @@
 import { hash } from 'node:crypto';
-import type { AuditTarget } from '../audit/audit-entry.ts';
+import {
+  type AuditedChange,
+  type AuditTarget,
+  changedFields,
+  type RecordChange,
+} from '../audit/audit-entry.ts';
 import { idTest } from '../platform/id-maker.ts';
 import { isoSecondsOrNull } from '../platform/timestamps.ts';
 import type { Subscription } from './event-patterns.ts';
@@ -54,8 +59,14 @@ export function webhookTarget({ id, description, onlyTags }: Webhook): AuditTarg
   return { type: 'webhook', id, name: description || null, tags: onlyTags };
 }
 
+/** A change of a webhook. */
+export function auditedWebhook(...[before, after]: RecordChange<Webhook>): AuditedChange {
+  const changes = changedFields(before && fieldsOf(before), after && fieldsOf(after));
+  return { target: webhookTarget(after ?? before), changes };
+}
+
 /** The fields of a webhook in the audit log, by their names in the API. */
-export function auditedWebhook(webhook: Webhook): Readonly<Record<string, unknown>> {
+function fieldsOf(webhook: Webhook): Readonly<Record<string, unknown>> {
   const { url, events, onlyTags, description, enabled, batch, headerNames, disabledReason } = webhook;
   const { secretHint, previousValidUntilMs: untilMs, externalId, managedBy } = webhook;
   return {

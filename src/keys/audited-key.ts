@@ -1,9 +1,21 @@
-import { type AuditTarget, auditedInstant } from '../audit/audit-entry.ts';
+import {
+  type AuditedChange,
+  type AuditTarget,
+  auditedInstant,
+  changedFields,
+  type RecordChange,
+} from '../audit/audit-entry.ts';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import type { ConsumerKey } from './consumer-key.ts';
 
+/** A change of a key. */
+export function auditedKey(...[before, after]: RecordChange<ConsumerKey>): AuditedChange {
+  const changes = changedFields(before && fieldsOf(before), after && fieldsOf(after));
+  return { target: keyTarget(after ?? before), changes };
+}
+
 /** What the audit log shows of a key: the fields that an administrator sets, by their names in the API. */
-export function auditedKey(key: ConsumerKey): Readonly<Record<string, unknown>> {
+function fieldsOf(key: ConsumerKey): Readonly<Record<string, unknown>> {
   const {
     id: _,
     createdAtMs,

@@ -1,12 +1,15 @@
-import type { AuditTarget } from '../audit/audit-entry.ts';
+import { type AuditedChange, changedFields, type RecordChange } from '../audit/audit-entry.ts';
 import type { Plan } from './plan.ts';
 
-/** The fields of a plan in the audit log: its terms, by their names in the API. */
-export function auditedPlan(plan: Plan): Readonly<Record<string, unknown>> {
-  const { id: _, createdAtMs, updatedAtMs, version, ...terms } = plan;
-  return terms;
+/** A change of a plan. */
+export function auditedPlan(...[before, after]: RecordChange<Plan>): AuditedChange {
+  const { id } = after ?? before;
+  const changes = changedFields(before && termsOf(before), after && termsOf(after));
+  return { target: { type: 'plan', id, name: null, tags: [] }, changes };
 }
 
-export function planTarget({ id }: Plan): AuditTarget {
-  return { type: 'plan', id, name: null, tags: [] };
+/** The fields of a plan in the audit log: its terms, by their names in the API. */
+function termsOf(plan: Plan): Readonly<Record<string, unknown>> {
+  const { id: _, createdAtMs, updatedAtMs, version, ...terms } = plan;
+  return terms;
 }

@@ -1,4 +1,4 @@
-import type { AuditTarget } from '../audit/audit-entry.ts';
+import { type AuditedChange, changedFields, type RecordChange } from '../audit/audit-entry.ts';
 import type { Grant, Principal } from '../permissions/principal.ts';
 import { idTest } from '../platform/id-maker.ts';
 
@@ -33,18 +33,15 @@ export const SESSION_PREFIX = 'tgs';
 export const isSessionId = idTest('ses_');
 
 /** The session in the audit log. */
-export function sessionTarget({ id, name, onlyTags }: Session): AuditTarget {
-  return { type: 'session', id, name, tags: onlyTags };
+/** A change of a session. */
+export function auditedSession(...[before, after]: RecordChange<Session>): AuditedChange {
+  const { id, name, onlyTags } = after ?? before;
+  const changes = changedFields(before && fieldsOf(before), after && fieldsOf(after));
+  return { target: { type: 'session', id, name, tags: onlyTags }, changes };
 }
 
 /** The fields of a session in the audit log. */
-export function auditedSession({
-  kind,
-  subject,
-  email,
-  scopes,
-  onlyTags,
-}: Session): Readonly<Record<string, unknown>> {
+function fieldsOf({ kind, subject, email, scopes, onlyTags }: Session) {
   return { kind, subject, email, scopes, onlyTags };
 }
 

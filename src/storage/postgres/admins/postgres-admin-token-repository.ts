@@ -1,13 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-
-import { type AdminToken, auditedToken, tokenTarget } from '../../../admins/admin-token.ts';
+import { type AdminToken, auditedToken } from '../../../admins/admin-token.ts';
 import type {
   AdminTokenEdit,
   AdminTokenPage,
   AdminTokenRepository,
   StoredAdminToken,
 } from '../../../admins/admin-token-repository.ts';
-import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { isVisible } from '../../../permissions/visible-records.ts';
 import { requireState } from '../../../platform/precondition.ts';
@@ -34,8 +32,7 @@ export class PostgresAdminTokenRepository implements AdminTokenRepository {
         .insertInto('admin_tokens')
         .values({ id: token.id, created_at: new Date(token.createdAtMs), ...changedColumns(stored) })
         .execute();
-      const changes = changedFields(null, auditedToken(token));
-      note({ action: 'token.create', target: tokenTarget(token), changes });
+      note({ action: 'token.create', ...auditedToken(null, token) });
     });
   }
 
@@ -89,8 +86,7 @@ export class PostgresAdminTokenRepository implements AdminTokenRepository {
         .set(changedColumns({ ...wanted, token }))
         .where('id', '=', tokenId)
         .execute();
-      const changes = changedFields(auditedToken(present.token), auditedToken(token));
-      note({ action, target: tokenTarget(token), changes });
+      note({ action, ...auditedToken(present.token, token) });
       return token;
     });
   }
@@ -100,8 +96,7 @@ export class PostgresAdminTokenRepository implements AdminTokenRepository {
       const present = await lockedToken(trx, tokenId, change);
       if (present === undefined) return false;
       await trx.deleteFrom('admin_tokens').where('id', '=', tokenId).execute();
-      const changes = changedFields(auditedToken(present.token), null);
-      note({ action: 'token.delete', target: tokenTarget(present.token), changes });
+      note({ action: 'token.delete', ...auditedToken(present.token, null) });
       return true;
     });
   }

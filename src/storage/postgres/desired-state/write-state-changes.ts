@@ -1,12 +1,11 @@
 import { sql } from 'kysely';
-import { changedFields } from '../../../audit/audit-entry.ts';
 import type { StateChanges } from '../../../desired-state/desired-state-store.ts';
 import { ManagedElsewhere, PlanInUse, SecretsTaken } from '../../../errors.ts';
-import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
+import { auditedKey } from '../../../keys/audited-key.ts';
 import type { ConsumerKey } from '../../../keys/consumer-key.ts';
 import { recordOf } from '../../../keys/new-key.ts';
 import type { RecordVersion } from '../../../limiter/record-versions.ts';
-import { auditedPlan, planTarget } from '../../../plans/audited-plan.ts';
+import { auditedPlan } from '../../../plans/audited-plan.ts';
 import type { Plan } from '../../../plans/plan.ts';
 import type { NoteAction } from '../audit/audited-changes.ts';
 import { planVersionsOf } from '../keys/key-edits.ts';
@@ -193,32 +192,14 @@ function noteAll(changes: StateChanges, { note, owner, onlyTags }: WriteOptions)
 
 /** In the order in which the changes are written. */
 function noteActions(changes: StateChanges, note: NoteAction): void {
-  for (const { plan } of changes.newPlans)
-    note({
-      action: 'plan.create',
-      target: planTarget(plan),
-      changes: changedFields(null, auditedPlan(plan)),
-    });
-  for (const { before, wanted } of changes.changedPlans) {
-    const fields = changedFields(auditedPlan(before), auditedPlan(wanted));
-    note({ action: 'plan.update', target: planTarget(wanted), changes: fields });
-  }
-  for (const key of changes.deletedKeys)
-    note({ action: 'key.delete', target: keyTarget(key), changes: changedFields(auditedKey(key), null) });
-  for (const { key } of changes.newKeys) {
-    const fields = changedFields(null, auditedKey(recordOf(key)));
-    note({ action: 'key.create', target: keyTarget(key), changes: fields });
-  }
-  for (const { before, wanted } of changes.changedKeys) {
-    const fields = changedFields(auditedKey(before), auditedKey(wanted));
-    note({ action: 'key.update', target: keyTarget(wanted), changes: fields });
-  }
-  for (const plan of changes.deletedPlans)
-    note({
-      action: 'plan.delete',
-      target: planTarget(plan),
-      changes: changedFields(auditedPlan(plan), null),
-    });
+  for (const { plan } of changes.newPlans) note({ action: 'plan.create', ...auditedPlan(null, plan) });
+  for (const { before, wanted } of changes.changedPlans)
+    note({ action: 'plan.update', ...auditedPlan(before, wanted) });
+  for (const key of changes.deletedKeys) note({ action: 'key.delete', ...auditedKey(key, null) });
+  for (const { key } of changes.newKeys) note({ action: 'key.create', ...auditedKey(null, recordOf(key)) });
+  for (const { before, wanted } of changes.changedKeys)
+    note({ action: 'key.update', ...auditedKey(before, wanted) });
+  for (const plan of changes.deletedPlans) note({ action: 'plan.delete', ...auditedPlan(plan, null) });
 }
 
 /** The versions of the changed keys' snapshots. */

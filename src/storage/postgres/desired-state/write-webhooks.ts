@@ -1,6 +1,5 @@
-import { changedFields } from '../../../audit/audit-entry.ts';
 import type { StateChanges } from '../../../desired-state/desired-state-store.ts';
-import { auditedWebhook, type Webhook, webhookTarget } from '../../../events/webhook.ts';
+import { auditedWebhook, type Webhook } from '../../../events/webhook.ts';
 import type { NoteAction } from '../audit/audited-changes.ts';
 import { listen, noteListeners } from '../events/postgres-webhook-repository.ts';
 import { changedColumns } from '../events/webhook-rows.ts';
@@ -56,16 +55,9 @@ export function noteWebhookActions(
   { newWebhooks, changedWebhooks, deletedWebhooks }: StateChanges,
   note: NoteAction,
 ): void {
-  for (const webhook of deletedWebhooks) {
-    const changes = changedFields(auditedWebhook(webhook), null);
-    note({ action: 'webhook.delete', target: webhookTarget(webhook), changes });
-  }
-  for (const { before, wanted } of changedWebhooks) {
-    const changes = changedFields(auditedWebhook(before), auditedWebhook(wanted));
-    note({ action: 'webhook.update', target: webhookTarget(wanted), changes });
-  }
-  for (const { stored } of newWebhooks) {
-    const changes = changedFields(null, auditedWebhook(stored.webhook));
-    note({ action: 'webhook.create', target: webhookTarget(stored.webhook), changes });
-  }
+  for (const webhook of deletedWebhooks) note({ action: 'webhook.delete', ...auditedWebhook(webhook, null) });
+  for (const { before, wanted } of changedWebhooks)
+    note({ action: 'webhook.update', ...auditedWebhook(before, wanted) });
+  for (const { stored } of newWebhooks)
+    note({ action: 'webhook.create', ...auditedWebhook(null, stored.webhook) });
 }

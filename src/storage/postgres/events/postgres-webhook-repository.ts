@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type RawBuilder, sql } from 'kysely';
-import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { DELIVERY_STATUSES, type Delivery, type NewDelivery } from '../../../events/delivery/delivery.ts';
 import type { SealedWebhooks } from '../../../events/rotate-sealed-webhooks.ts';
@@ -41,8 +40,7 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
         .values({ ...row, last_event: 0, heard_until: 0 })
         .execute();
       if (webhook.enabled) await listen(trx, webhook);
-      const changes = changedFields(null, auditedWebhook(webhook));
-      note({ action: 'webhook.create', target: webhookTarget(webhook), changes });
+      note({ action: 'webhook.create', ...auditedWebhook(null, webhook) });
     });
   }
 
@@ -103,8 +101,7 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
         .execute();
       if (webhook.enabled !== enabled) await listen(trx, webhook);
       else if (enabled) await noteListeners(trx);
-      const changes = changedFields(auditedWebhook(present.webhook), auditedWebhook(webhook));
-      note({ action, target: webhookTarget(webhook), changes });
+      note({ action, ...auditedWebhook(present.webhook, webhook) });
       return webhook;
     });
   }
@@ -115,8 +112,7 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
       if (present === undefined) return false;
       await trx.deleteFrom('webhooks').where('id', '=', webhookId).execute();
       await noteListeners(trx);
-      const changes = changedFields(auditedWebhook(present.webhook), null);
-      note({ action: 'webhook.delete', target: webhookTarget(present.webhook), changes });
+      note({ action: 'webhook.delete', ...auditedWebhook(present.webhook, null) });
       return true;
     });
   }

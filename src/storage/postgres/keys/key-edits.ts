@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
-import { type AuditedAction, changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
-import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
+import { auditedKey } from '../../../keys/audited-key.ts';
 import type { ConsumerKey } from '../../../keys/consumer-key.ts';
 import type { KeyChanges, UpdatedKey, UpdateFailure } from '../../../keys/key-repository.ts';
 import { MAX_TAGS } from '../../../permissions/visible-records.ts';
@@ -51,7 +50,7 @@ export async function editKeys(
     const after = { ...wanted, updatedAtMs: new Date(change.atMs).getTime(), version: before.version + 1 };
     updated.set(id, after);
     edits.push({ before, after });
-    note(actionOf({ before, after }));
+    note({ action: 'key.update', ...auditedKey(before, after) });
   }
   await write(trx, edits);
   const appliedPlanId = ({ planId }: ConsumerKey) => planId ?? defaultPlanId;
@@ -91,11 +90,6 @@ function changedKey(key: ConsumerKey, changes: KeyChanges): ConsumerKey {
 interface KeyEdit {
   readonly before: ConsumerKey;
   readonly after: ConsumerKey;
-}
-
-function actionOf({ before, after }: KeyEdit): AuditedAction {
-  const changes = changedFields(auditedKey(before), auditedKey(after));
-  return { action: 'key.update', target: keyTarget(after), changes };
 }
 
 /** Writes the columns that differ for any of the keys, with one statement: triggers look at each column that is written. */

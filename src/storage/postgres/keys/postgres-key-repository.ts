@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
-import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
-import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
+import { auditedKey } from '../../../keys/audited-key.ts';
 import type { KeySnapshot } from '../../../keys/consumer-key.ts';
 import type {
   FoundSnapshot,
@@ -68,8 +67,7 @@ export class PostgresKeyRepository implements KeyRepository {
     return this.#changes.make(change, async (trx, note) => {
       if (key.planId !== null && !(await lockedPlan(trx, key.planId, 'forKeyShare'))) return false;
       await insertNewKeys(trx, [{ key }]);
-      const changes = changedFields(null, auditedKey(recordOf(key)));
-      note({ action: 'key.create', target: keyTarget(key), changes });
+      note({ action: 'key.create', ...auditedKey(null, recordOf(key)) });
       return true;
     });
   }
@@ -200,8 +198,7 @@ export class PostgresKeyRepository implements KeyRepository {
       const keys = await lockedKeys(trx, keyIds, change);
       for (const key of keys.values()) {
         requireState(change.expects, key);
-        const changes = changedFields(auditedKey(key), null);
-        note({ action: 'key.delete', target: keyTarget(key), changes });
+        note({ action: 'key.delete', ...auditedKey(key, null) });
       }
       await trx
         .deleteFrom('consumer_keys')

@@ -1,7 +1,7 @@
 import { type Selectable, sql, type Updateable } from 'kysely';
-import { type AuditAction, changedFields } from '../../../audit/audit-entry.ts';
+import type { AuditAction } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
-import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
+import { auditedKey } from '../../../keys/audited-key.ts';
 import type { ConsumerKey, KeyRotation } from '../../../keys/consumer-key.ts';
 import type { UpdatedKey } from '../../../keys/key-repository.ts';
 import type {
@@ -180,7 +180,7 @@ export class PostgresSecretRepository implements SecretRepository {
       .where('consumer_keys.id', '=', before.id)
       .executeTakeFirstOrThrow();
     const key = keyOfRow(row);
-    note({ action, target: keyTarget(key), changes: changedFields(auditedKey(before), auditedKey(key)) });
+    note({ action, ...auditedKey(before, key) });
     return { key, version: snapshotVersion(row.version, row.applied_version) };
   }
 }

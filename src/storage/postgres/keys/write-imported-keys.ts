@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { changedFields } from '../../../audit/audit-entry.ts';
-import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
+import { auditedKey } from '../../../keys/audited-key.ts';
 import { recordOf } from '../../../keys/new-key.ts';
 import type { ImportedKey, ImportFailure, ImportOptions } from '../../../keys/secrets/secret-repository.ts';
 import type { SecretMatch } from '../../../keys/secrets/stored-secret.ts';
@@ -29,8 +28,7 @@ export async function importKeys(
   const stored = keys.filter((_key, index) => failures[index] === undefined);
   if (stored.length === 0 || (onConflict === 'fail' && stored.length < keys.length)) return failures;
   await insertNewKeys(trx, stored);
-  for (const { key } of stored)
-    note({ action, target: keyTarget(key), changes: changedFields(null, auditedKey(recordOf(key))) });
+  for (const { key } of stored) note({ action, ...auditedKey(null, recordOf(key)) });
   return failures;
 }
 

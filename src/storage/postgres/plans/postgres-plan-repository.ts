@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
-import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import type { BoundKeys } from '../../../errors.ts';
 import type { RecordVersion } from '../../../limiter/record-versions.ts';
-import { auditedPlan, planTarget } from '../../../plans/audited-plan.ts';
+import { auditedPlan } from '../../../plans/audited-plan.ts';
 import { checkPlan } from '../../../plans/check-plan.ts';
 import type { Plan } from '../../../plans/plan.ts';
 import type {
@@ -47,8 +46,7 @@ export class PostgresPlanRepository implements PlanRepository {
         .returning('id')
         .executeTakeFirst();
       if (inserted === undefined) return false;
-      const changes = changedFields(null, auditedPlan(plan));
-      note({ action: 'plan.create', target: planTarget(plan), changes });
+      note({ action: 'plan.create', ...auditedPlan(null, plan) });
       return true;
     });
   }
@@ -87,8 +85,7 @@ export class PostgresPlanRepository implements PlanRepository {
       checkPlan(wanted);
       if (isDeepStrictEqual(wanted, before)) return before;
       const plan = await write(trx, wanted, change.atMs);
-      const changed = changedFields(auditedPlan(before), auditedPlan(plan));
-      note({ action: 'plan.update', target: planTarget(plan), changes: changed });
+      note({ action: 'plan.update', ...auditedPlan(before, plan) });
       return plan;
     });
   }
@@ -99,8 +96,7 @@ export class PostgresPlanRepository implements PlanRepository {
       if (plan === undefined) return 'not_found' as const;
       requireState(change.expects, plan);
       await trx.deleteFrom('plans').where('id', '=', planId).execute();
-      const changes = changedFields(auditedPlan(plan), null);
-      note({ action: 'plan.delete', target: planTarget(plan), changes });
+      note({ action: 'plan.delete', ...auditedPlan(plan, null) });
       return 'deleted' as const;
     });
     return deleted.catch((error: unknown) => this.#boundKeys(error, planId, change));
@@ -128,11 +124,7 @@ export class PostgresPlanRepository implements PlanRepository {
       }
       // Keys that this change can't see were not moved: because of them the delete fails, and everything is rolled back.
       await trx.deleteFrom('plans').where('id', '=', planId).execute();
-      note({
-        action: 'plan.delete',
-        target: planTarget(plan),
-        changes: changedFields(auditedPlan(plan), null),
-      });
+      note({ action: 'plan.delete', ...auditedPlan(plan, null) });
       return moved;
     });
     return replaced.catch((error: unknown) => this.#boundKeys(error, planId, change));

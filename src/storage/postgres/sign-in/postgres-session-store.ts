@@ -1,5 +1,4 @@
 import type { ExpressionBuilder } from 'kysely';
-import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import type { Grant } from '../../../permissions/principal.ts';
 import type {
@@ -9,7 +8,7 @@ import type {
   SessionStore,
   StoredSession,
 } from '../../../sign-in/session-store.ts';
-import { auditedSession, type Session, sessionTarget } from '../../../sign-in/signed-in-session.ts';
+import { auditedSession, type Session } from '../../../sign-in/signed-in-session.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
 import { countRows } from '../count-rows.ts';
 import { earlierNowMs } from '../earlier-now.ts';
@@ -29,12 +28,10 @@ export class PostgresSessionStore implements SessionStore {
 
   insert(stored: StoredSession, change: ChangeContext): Promise<void> {
     return this.#changes.make(change, async (trx, note) => {
-      const { session } = stored;
       const now = new Date(await earlierNowMs(trx, change.atMs));
       await trx.deleteFrom('sign_in_sessions').where('expires_at', '<=', now).execute();
       await trx.insertInto('sign_in_sessions').values(rowOfSession(stored)).execute();
-      const changes = changedFields(null, auditedSession(session));
-      note({ action: 'session.create', target: sessionTarget(session), changes });
+      note({ action: 'session.create', ...auditedSession(null, stored.session) });
     });
   }
 
@@ -76,9 +73,7 @@ export class PostgresSessionStore implements SessionStore {
         .returningAll()
         .executeTakeFirst();
       if (row === undefined) return false;
-      const { session } = sessionOfRow(row);
-      const changes = changedFields(auditedSession(session), null);
-      note({ action: 'session.end', target: sessionTarget(session), changes });
+      note({ action: 'session.end', ...auditedSession(sessionOfRow(row).session, null) });
       return true;
     });
   }
