@@ -3,19 +3,17 @@ import { InvalidCursor } from '../errors.ts';
 import type { ResponseSchema } from './endpoint.ts';
 import { readCursor, writeCursor } from './page-cursor.ts';
 import { isCounted, readPage } from './page-query.ts';
-import { COUNT, listOf } from './response-schemas.ts';
+import { COUNT, listOf, objectOf } from './response-schemas.ts';
 
 /** The response with a page of a list in `field`. `plural` names the items. */
 export function pageSchema(field: string, item: ResponseSchema, plural = field): ResponseSchema {
-  return {
-    type: 'object',
-    required: [field],
-    properties: {
-      [field]: listOf(item),
+  return objectOf(
+    { [field]: listOf(item) },
+    {
       nextCursor: { type: 'string', description: `Present only when there are more ${plural}.` },
       total: { ...COUNT, description: `With count=true: the ${plural} on all pages.` },
     },
-  };
+  );
 }
 
 /** A list of records by id, newest first. */

@@ -13,9 +13,12 @@ export const INSTANT: ResponseSchema = {
   examples: ['2026-02-03T04:05:06Z'],
 };
 
-/** An object that always has all of these fields. */
-export function objectOf(properties: Readonly<Record<string, ResponseSchema>>): ResponseSchema {
-  return { type: 'object', required: Object.keys(properties), properties };
+/** An object that always has the first fields, and may have the others. */
+export function objectOf(
+  always: Readonly<Record<string, ResponseSchema>>,
+  optional: Readonly<Record<string, ResponseSchema>> = {},
+): ResponseSchema {
+  return { type: 'object', required: Object.keys(always), properties: { ...always, ...optional } };
 }
 
 /** A list of equal items. */

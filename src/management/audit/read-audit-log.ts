@@ -17,17 +17,20 @@ const ENTRY = named(
     auditId: TEXT,
     at: INSTANT,
     action: { type: 'string', enum: AUDIT_ACTIONS },
-    actor: named('AuditActor', {
-      type: 'object',
-      required: ['type', 'adminTokenId', 'name'],
-      properties: {
-        type: { type: 'string', enum: ['root', 'token', 'person', 'program', 'config', 'key', 'gateway'] },
-        adminTokenId: orNull(TEXT),
-        name: TEXT,
-        subject: { ...TEXT, description: 'By which the identity provider knows a person or a program.' },
-        email: { ...TEXT, description: 'Of a person, if it is known.' },
-      },
-    }),
+    actor: named(
+      'AuditActor',
+      objectOf(
+        {
+          type: { type: 'string', enum: ['root', 'token', 'person', 'program', 'config', 'key', 'gateway'] },
+          adminTokenId: orNull(TEXT),
+          name: TEXT,
+        },
+        {
+          subject: { ...TEXT, description: 'By which the identity provider knows a person or a program.' },
+          email: { ...TEXT, description: 'Of a person, if it is known.' },
+        },
+      ),
+    ),
     target: named(
       'AuditTarget',
       objectOf({

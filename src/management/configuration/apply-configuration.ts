@@ -55,6 +55,15 @@ const DIFFERENCE: Readonly<Record<string, ResponseSchema>> = {
   digest: { ...TEXT, description: 'Of the changes, for expectDigest.' },
 };
 
+const SECRETS = {
+  ...listOf(named('NewSecret', objectOf({ externalId: TEXT, consumerApiKeyId: TEXT, secret: TEXT }))),
+  description: 'Of the new keys without a secretHash, shown this once.',
+};
+const WEBHOOK_SECRETS = {
+  ...listOf(named('NewWebhookSecret', objectOf({ externalId: TEXT, webhookId: TEXT, secret: TEXT }))),
+  description: 'Of the new webhooks, shown this once; present if there are any.',
+};
+
 /** Shows what applying a configuration would change, without changing anything. */
 export const diffConfiguration: Endpoint<DiffBody> = {
   method: 'post',
@@ -88,21 +97,10 @@ export const applyConfiguration: Endpoint<ApplyBody> = {
   givenSecrets: ({ config: { keys = [] } }) => keys.flatMap(hashedSecretIn),
   status: 200,
   headers: ['Tollgate-Applies-Within'],
-  response: named('AppliedConfiguration', {
-    type: 'object',
-    required: [...Object.keys(DIFFERENCE), 'secrets'],
-    properties: {
-      ...DIFFERENCE,
-      secrets: {
-        ...listOf(named('NewSecret', objectOf({ externalId: TEXT, consumerApiKeyId: TEXT, secret: TEXT }))),
-        description: 'Of the new keys without a secretHash, shown this once.',
-      },
-      webhookSecrets: {
-        ...listOf(named('NewWebhookSecret', objectOf({ externalId: TEXT, webhookId: TEXT, secret: TEXT }))),
-        description: 'Of the new webhooks, shown this once; present if there are any.',
-      },
-    },
-  }),
+  response: named(
+    'AppliedConfiguration',
+    objectOf({ ...DIFFERENCE, secrets: SECRETS }, { webhookSecrets: WEBHOOK_SECRETS }),
+  ),
   errors: [
     'pattern_not_canonical',
     'managed_elsewhere',

@@ -8,7 +8,7 @@ import { type Endpoint, StreamedText } from '../endpoint.ts';
 import { SHOWN_KEY_FIELDS } from '../keys/shown-key-fields.ts';
 import { OPTIONAL_TERMS, TERMS } from '../plans/shown-plan.ts';
 import { queryParameters } from '../query-parameters.ts';
-import { listOf, named, TEXT } from '../response-schemas.ts';
+import { listOf, named, objectOf, TEXT } from '../response-schemas.ts';
 import { OWNER_RULE } from './configuration-schema.ts';
 
 const EXPORT_QUERY = {
@@ -18,11 +18,7 @@ const EXPORT_QUERY = {
 const { readValid, readWord } = queryParameters(EXPORT_QUERY);
 
 const { createdAt: _, ...CONFIGURED_TERMS } = TERMS;
-const EXPORTED_PLAN = named('ExportedPlan', {
-  type: 'object',
-  required: Object.keys(CONFIGURED_TERMS),
-  properties: { ...CONFIGURED_TERMS, ...OPTIONAL_TERMS },
-});
+const EXPORTED_PLAN = named('ExportedPlan', objectOf(CONFIGURED_TERMS, OPTIONAL_TERMS));
 const EXPORTED_KEY_FIELDS = [
   'rateLimitId',
   'enabled',
@@ -34,24 +30,21 @@ const EXPORTED_KEY_FIELDS = [
   'allowedOrigins',
   'selfService',
 ] as const;
-const EXPORTED_KEY = named('ExportedKey', {
-  type: 'object',
-  required: ['externalId', 'name'],
-  properties: {
-    externalId: TEXT,
-    name: TEXT,
-    ...Object.fromEntries(EXPORTED_KEY_FIELDS.map((field) => [field, SHOWN_KEY_FIELDS[field]])),
-  },
-});
+const EXPORTED_KEY = named(
+  'ExportedKey',
+  objectOf(
+    { externalId: TEXT, name: TEXT },
+    Object.fromEntries(EXPORTED_KEY_FIELDS.map((field) => [field, SHOWN_KEY_FIELDS[field]])),
+  ),
+);
 
-const EXPORTED_WEBHOOK = named('ExportedWebhook', {
-  type: 'object',
-  required: ['externalId', 'url', 'events'],
-  properties: {
-    ...{ externalId: TEXT, url: TEXT, events: listOf(TEXT), onlyTags: listOf(TEXT), description: TEXT },
-    ...{ enabled: { type: 'boolean' }, batch: { type: 'boolean' } },
-  },
-});
+const EXPORTED_WEBHOOK = named(
+  'ExportedWebhook',
+  objectOf(
+    { externalId: TEXT, url: TEXT, events: listOf(TEXT) },
+    { onlyTags: listOf(TEXT), description: TEXT, enabled: { type: 'boolean' }, batch: { type: 'boolean' } },
+  ),
+);
 
 /** Exports the configuration that would change nothing if it were applied. */
 export const exportConfiguration: Endpoint = {

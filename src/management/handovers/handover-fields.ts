@@ -52,14 +52,10 @@ export function presentMadeHandover({ handoverId, url, expiresAtMs }: MadeHandov
 
 /** The schema of a response that has either the secret or a link for it. */
 export function withSecretOrHandover(properties: Readonly<Record<string, ResponseSchema>>): ResponseSchema {
-  return {
-    ...objectOf(properties),
-    properties: {
-      ...properties,
-      secret: { ...TEXT, description: 'The new secret. Missing with "handover" in the request.' },
-      handover: { ...MADE_HANDOVER, description: 'Only with "handover" in the request.' },
-    },
-  };
+  return objectOf(properties, {
+    secret: { ...TEXT, description: 'The new secret. Missing with "handover" in the request.' },
+    handover: { ...MADE_HANDOVER, description: 'Only with "handover" in the request.' },
+  });
 }
 
 /** A secret that was made, and the link that hands it over, if there is one. */

@@ -6,7 +6,7 @@ import type { ImportedSecret } from '../../keys/secrets/stored-secret.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { bodyCheck } from '../body-check.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { COUNT, listOf, named, TEXT } from '../response-schemas.ts';
+import { COUNT, listOf, named, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readFields, type WrittenKeyFields } from './key-fields.ts';
 import { givenSecretIn, hashedSecretIn, SECRET, SECRET_HASH } from './secret-fields.ts';
 
@@ -43,6 +43,17 @@ const IMPORT_KEYS_BODY = bodySchema(['keys'], {
   },
 });
 
+const IMPORT_RESULT = named(
+  'ImportResult',
+  objectOf(
+    { index: { ...COUNT, description: 'Of the key in the request.' } },
+    {
+      consumerApiKeyId: { ...TEXT, description: 'Missing where the key was not imported.' },
+      code: { type: 'string', enum: ['secret_taken'], description: 'Why the key was not imported.' },
+    },
+  ),
+);
+
 /** Creates keys with secrets that exist already. */
 export const importConsumerKeys: Endpoint<ImportKeysBody> = {
   method: 'post',
@@ -54,22 +65,7 @@ export const importConsumerKeys: Endpoint<ImportKeysBody> = {
   bodyLimitBytes: BODY_LIMIT_BYTES,
   givenSecrets: ({ keys }) => keys.flatMap((key) => [...givenSecretIn(key), ...hashedSecretIn(key)]),
   status: 200,
-  response: named('ImportedConsumerKeys', {
-    type: 'object',
-    required: ['results'],
-    properties: {
-      results: listOf({
-        title: 'ImportResult',
-        type: 'object',
-        required: ['index'],
-        properties: {
-          index: { ...COUNT, description: 'Of the key in the request.' },
-          consumerApiKeyId: { ...TEXT, description: 'Missing where the key was not imported.' },
-          code: { type: 'string', enum: ['secret_taken'], description: 'Why the key was not imported.' },
-        },
-      }),
-    },
-  }),
+  response: named('ImportedConsumerKeys', objectOf({ results: listOf(IMPORT_RESULT) })),
   errors: ['secret_taken', 'plan_not_found'],
   async handle({ body: { keys, onConflict = 'fail' }, change }, { imports, clock, log }) {
     const results = await imports.import(readKeys(keys, clock), onConflict, change);

@@ -3,7 +3,7 @@ import { type LimitOverrides, MAX_OVERRIDES } from '../../limiter/limit-override
 import { isoSeconds, parseIsoUtc } from '../../platform/timestamps.ts';
 import type { ResponseSchema } from '../endpoint.ts';
 import { LIMIT } from '../plans/plan-schema.ts';
-import { INSTANT } from '../response-schemas.ts';
+import { INSTANT, objectOf } from '../response-schemas.ts';
 
 /** Limits of a key that replace the plan's, as they are in a body. */
 export type WrittenOverrides = Readonly<
@@ -39,9 +39,7 @@ export const SHOWN_OVERRIDES: ResponseSchema = {
   description: 'Limits of this key that differ from those of its plan, by limitId.',
   additionalProperties: {
     title: 'LimitOverride',
-    type: 'object',
-    required: ['limit'],
-    properties: { limit: { type: 'integer', minimum: 1 }, until: INSTANT },
+    ...objectOf({ limit: { type: 'integer', minimum: 1 } }, { until: INSTANT }),
   },
 };
 

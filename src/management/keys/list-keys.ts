@@ -10,15 +10,13 @@ import { ifAvailable, presentCounters, SHOWN_COUNTERS } from './shown-counters.t
 import { KEY_ITEM_FIELDS, presentKeyItem } from './shown-key-fields.ts';
 
 /** A key, with the fields that `include` requests. */
-const LISTED_KEY = named('ListedConsumerKey', {
-  type: 'object',
-  required: Object.keys(KEY_ITEM_FIELDS),
-  properties: {
-    ...KEY_ITEM_FIELDS,
+const LISTED_KEY = named(
+  'ListedConsumerKey',
+  objectOf(KEY_ITEM_FIELDS, {
     usage: named('UsageTotals', objectOf(SHOWN_TOTALS)),
     limits: { ...SHOWN_COUNTERS, description: 'With include=limits.' },
-  },
-});
+  }),
+);
 
 /** Lists keys without their secrets. The number of store calls does not grow with the page. */
 export const listConsumerKeys: Endpoint = {

@@ -72,10 +72,9 @@ const DECISION = {
 };
 
 /** The fields of the key are missing if no key that the token may see has the secret. */
-const VERDICT = named('Verdict', {
-  ...objectOf(DECISION),
-  properties: {
-    ...DECISION,
+const VERDICT = named(
+  'Verdict',
+  objectOf(DECISION, {
     consumerApiKeyId: TEXT,
     name: TEXT,
     externalId: orNull(TEXT),
@@ -86,8 +85,8 @@ const VERDICT = named('Verdict', {
     customerId: TEXT,
     limits: { ...listOf(WINDOW), description: 'The enforced limits that applied, after the request.' },
     retryAfterSeconds: orNull(COUNT),
-  },
-});
+  }),
+);
 
 /** At a path of the port for other gateways and services. */
 export const verifySecret = verification(VERIFY_PATH, 'verifySecret', 'Decide about a request of a consumer');

@@ -3,7 +3,7 @@ import { ERROR_CODES, type ErrorCode, TollgateError } from '../../errors.ts';
 import { failureOf } from '../../http/errors/error-responses.ts';
 import { HANDOVER_STATES } from '../../keys/handovers/handover.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { headersOf } from './headers.ts';
 import { capitalized, type SchemaComponents } from './schema-components.ts';
 
@@ -147,16 +147,11 @@ export class ErrorResponses {
     const name =
       audience + words.map(nameOf).join('Or') + (own.length > 0 && isOfBody ? 'OrInvalidBody' : '');
     const details = Object.assign({}, ...codes.map((code) => DETAILS[code] ?? {}));
-    const schema = {
-      title: name.endsWith('Error') ? name : `${name}Error`,
-      type: 'object',
-      required: ['error', 'code'],
-      properties: {
-        error: { type: 'string', description: 'A sentence for a person.' },
-        code: { type: 'string', enum: codes, description: 'Stable, for programs.' },
-        ...details,
-      },
+    const always = {
+      error: { type: 'string', description: 'A sentence for a person.' },
+      code: { type: 'string', enum: codes, description: 'Stable, for programs.' },
     };
+    const schema = named(name.endsWith('Error') ? name : `${name}Error`, objectOf(always, details));
     this.#responses.set(name, {
       description: codes.join(', '),
       headers: headersOf([
@@ -175,19 +170,19 @@ export class ErrorResponses {
 }
 
 /** The body of an error with `Accept: application/problem+json`. */
-const PROBLEM = {
-  title: 'Problem',
-  type: 'object',
-  required: ['type', 'title', 'status', 'detail', 'code'],
-  properties: {
-    type: { type: 'string', description: 'urn:problem-type:tollgate: and the code.' },
-    title: TEXT,
-    status: { type: 'integer', minimum: 400, maximum: 599 },
-    detail: { type: 'string', description: 'A sentence for a person.' },
-    code: { type: 'string', enum: ERROR_CODES, description: 'Stable, for programs.' },
-    ...Object.assign({}, ...Object.values(DETAILS)),
-  },
-};
+const PROBLEM = named(
+  'Problem',
+  objectOf(
+    {
+      type: { type: 'string', description: 'urn:problem-type:tollgate: and the code.' },
+      title: TEXT,
+      status: { type: 'integer', minimum: 400, maximum: 599 },
+      detail: { type: 'string', description: 'A sentence for a person.' },
+      code: { type: 'string', enum: ERROR_CODES, description: 'Stable, for programs.' },
+    },
+    Object.assign({}, ...Object.values(DETAILS)),
+  ),
+);
 
 /** Every code that an operation may respond with. */
 function codesOf(endpoint: Endpoint): readonly ErrorCode[] {

@@ -4,7 +4,7 @@ import type { Plan, PlanTerms } from '../../plans/plan.ts';
 import { NEW_PLAN_ID } from '../../plans/plan-id.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { pageSchema } from '../list-page.ts';
-import { COUNT, TEXT } from '../response-schemas.ts';
+import { COUNT, objectOf, TEXT } from '../response-schemas.ts';
 import { PLAN_DELETION_QUERY, PLAN_LIST_QUERY, readPlanListQuery, readRebindTo } from './plan-query.ts';
 import {
   CREATE_PLAN_BODY,
@@ -151,15 +151,10 @@ export const deleteRateLimit: Endpoint = {
   status: 200,
   conditional: true,
   headers: ['Tollgate-Applies-Within'],
-  response: {
-    type: 'object',
-    required: ['rateLimitId', 'message'],
-    properties: {
-      rateLimitId: TEXT,
-      message: TEXT,
-      reboundKeys: { ...COUNT, description: 'With rebindTo: the keys that have the other plan now.' },
-    },
-  },
+  response: objectOf(
+    { rateLimitId: TEXT, message: TEXT },
+    { reboundKeys: { ...COUNT, description: 'With rebindTo: the keys that have the other plan now.' } },
+  ),
   errors: ['plan_not_found', 'plan_in_use', 'plan_is_default'],
   async handle({ id, query, change, principal }, { plans, log }) {
     const rebindTo = readRebindTo(query, id);

@@ -1,6 +1,6 @@
 import type { AdditionalLimit, Plan, PlanCost } from '../../plans/plan.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
-import { COUNT, INSTANT, listOf, named, TEXT } from '../response-schemas.ts';
+import { COUNT, INSTANT, listOf, named, objectOf, TEXT } from '../response-schemas.ts';
 
 const PATTERN = named('RequestPattern', {
   type: 'object',
@@ -9,18 +9,17 @@ const PATTERN = named('RequestPattern', {
 });
 const LIMITS = {
   ...listOf(
-    named('AdditionalLimit', {
-      type: 'object',
-      required: ['limitId', 'limit', 'period'],
-      properties: {
-        limitId: TEXT,
-        limit: { type: 'integer', minimum: 1 },
-        period: TEXT,
-        per: { ...TEXT, description: '"key" where it is missing.' },
-        mode: { ...TEXT, description: '"enforce" where it is missing.' },
-        match: { ...listOf(PATTERN), description: 'Every request where it is missing.' },
-      },
-    }),
+    named(
+      'AdditionalLimit',
+      objectOf(
+        { limitId: TEXT, limit: { type: 'integer', minimum: 1 }, period: TEXT },
+        {
+          per: { ...TEXT, description: '"key" where it is missing.' },
+          mode: { ...TEXT, description: '"enforce" where it is missing.' },
+          match: { ...listOf(PATTERN), description: 'Every request where it is missing.' },
+        },
+      ),
+    ),
   ),
   description: 'Present only where the plan has limits beside its own.',
 };
@@ -54,36 +53,26 @@ export const TERMS = {
 };
 /** The fields of plans that have such a list. */
 export const OPTIONAL_TERMS = { additionalLimits: LIMITS, costs: COSTS };
-const MANAGED_BY = {
+const OPTIONAL_FIELDS = {
+  ...OPTIONAL_TERMS,
   managedBy: {
     ...TEXT,
     description:
       'The owner of the configuration that manages the plan; missing: it was made through the API.',
   },
 };
-export const CREATED_PLAN = named('CreatedRateLimit', {
-  type: 'object',
-  required: Object.keys(TERMS),
-  properties: { ...TERMS, ...OPTIONAL_TERMS },
-});
+export const CREATED_PLAN = named('CreatedRateLimit', objectOf(TERMS, OPTIONAL_TERMS));
 const PLAN_FIELDS = { ...TERMS, lastUpdated: INSTANT };
-export const PLAN = named('RateLimit', {
-  type: 'object',
-  required: Object.keys(PLAN_FIELDS),
-  properties: { ...PLAN_FIELDS, ...OPTIONAL_TERMS, ...MANAGED_BY },
-});
+export const PLAN = named('RateLimit', objectOf(PLAN_FIELDS, OPTIONAL_FIELDS));
 
 /** A plan, with the fields that `include` requests. */
-export const LISTED_PLAN = named('ListedRateLimit', {
-  type: 'object',
-  required: Object.keys(PLAN_FIELDS),
-  properties: {
-    ...PLAN_FIELDS,
-    ...OPTIONAL_TERMS,
-    ...MANAGED_BY,
+export const LISTED_PLAN = named(
+  'ListedRateLimit',
+  objectOf(PLAN_FIELDS, {
+    ...OPTIONAL_FIELDS,
     boundKeys: { ...COUNT, description: 'With include=keys: the keys that are bound to it.' },
-  },
-});
+  }),
+);
 
 export function presentCreated(plan: Plan): object {
   const { id, description, limit, period, createdAtMs } = plan;
