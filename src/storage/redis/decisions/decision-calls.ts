@@ -1,15 +1,8 @@
 import { NotCounted } from '../../../limiter/not-counted.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { DeadlineQueue, type Due, PauseDetector } from '../../../platform/deadline-queue.ts';
-import type { LuaScript } from '../lua-script.ts';
 import { isRedirection, safeRedisError, unexpectedReply } from '../redis-failure.ts';
-import {
-  callDecision,
-  type DecisionCallback,
-  type DecisionReply,
-  serverTimeOf,
-  TOO_LATE,
-} from './decision-messages.ts';
+import { type DecisionCallback, type DecisionReply, serverTimeOf, TOO_LATE } from './decision-messages.ts';
 import type { DecisionRoute, DecisionRoutes } from './server-routing.ts';
 
 /** Upper bounds of the buckets in milliseconds; a last bucket counts longer calls. */
@@ -77,7 +70,6 @@ interface Call extends Due<Call> {
  */
 export class DecisionCalls {
   readonly #routes: DecisionRoutes;
-  readonly #script: LuaScript;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   /** Calls without a reply, by their deadline. */
@@ -86,11 +78,9 @@ export class DecisionCalls {
 
   constructor(
     routes: DecisionRoutes,
-    script: LuaScript,
     { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number },
   ) {
     this.#routes = routes;
-    this.#script = script;
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
     this.#pauses = new PauseDetector(
@@ -140,18 +130,12 @@ export class DecisionCalls {
     call.sentDueAtMs = call.dueAtMs;
     const deadlineMs = Math.floor(route.serverTimeAt(call.dueAtMs));
     const { keyNames, words, windows } = call.request;
-    const sent = { keyNames, words: `${deadlineMs} ${words}`, windows };
     const onReply: DecisionCallback = (error, reply) => {
       if (error) this.#failed(call, error);
       else if (reply !== undefined) this.#replied(call, route, reply);
       else this.#end(call, unexpectedReply());
     };
-    if (route.callBatcher !== undefined) {
-      route.callBatcher.add(this.#script, sent, onReply);
-    } else {
-      route.hold();
-      callDecision(this.#script, route.target, sent, onReply);
-    }
+    route.send({ keyNames, words: `${deadlineMs} ${words}`, windows }, onReply);
   }
 
   #replied(call: Call, route: DecisionRoute, reply: DecisionReply): void {

@@ -93,10 +93,9 @@ export function serverTimeOf({ numbers }: DecisionReply): number {
   return numbers[0] ?? 0;
 }
 
-/** The numbers of a reply of the script; undefined for anything else. An array of numbers is returned as it is. */
+/** The numbers of a reply of the script; undefined for anything else. */
 export function readNumbers(reply: unknown): readonly number[] | undefined {
-  if (typeof reply === 'string') return parseNumbers(reply);
-  return areNumbers(reply) ? reply : undefined;
+  return typeof reply === 'string' ? parseNumbers(reply) : undefined;
 }
 
 /** The index at which each decision of a reply begins, given the number of windows of each. Undefined if the reply has another form. */
@@ -141,10 +140,6 @@ function parseNumbers(text: string): readonly number[] | undefined {
   return numbers;
 }
 
-function areNumbers(items: unknown): items is readonly number[] {
-  return Array.isArray(items) && items.every(Number.isFinite);
-}
-
 /** Most decisions in one call: the server does nothing else while it runs, about 10 µs for each decision. */
 const MOST = 64;
 
@@ -171,18 +166,18 @@ interface Waiting {
  * nothing: then each call is made separately, so that one can't fail the others.
  */
 export class CallBatcher {
+  readonly #script: LuaScript;
   readonly #redis: RedisConnection;
-  #script: LuaScript | undefined;
   #waiting: Waiting[] = [];
   readonly #sendAll = (): void => this.#send();
 
-  constructor(redis: RedisConnection) {
+  constructor(script: LuaScript, redis: RedisConnection) {
+    this.#script = script;
     this.#redis = redis;
   }
 
   /** Calls the script at the end of this turn. */
-  add(script: LuaScript, call: DecisionCall, onReply: DecisionCallback): void {
-    this.#script = script;
+  add(call: DecisionCall, onReply: DecisionCallback): void {
     this.#waiting.push({ call, onReply });
     if (this.#waiting.length === 1) setImmediate(this.#sendAll);
     else if (this.#waiting.length === MOST) this.#send();
@@ -190,20 +185,19 @@ export class CallBatcher {
 
   #send(): void {
     const sent = this.#waiting;
-    const script = this.#script;
-    if (sent.length === 0 || script === undefined) return;
+    if (sent.length === 0) return;
     this.#waiting = [];
     const keyNames: string[] = [];
     for (const { call } of sent) for (const name of call.keyNames) keyNames.push(name);
     const words = sent.map(({ call }) => call.words);
-    script.callWithKeys(this.#redis, keyNames, words, (error, reply) => {
-      if (sent.length > 1 && error?.name === 'ReplyError') this.#sendEach(script, sent);
+    this.#script.callWithKeys(this.#redis, keyNames, words, (error, reply) => {
+      if (sent.length > 1 && error?.name === 'ReplyError') this.#sendEach(sent);
       else distribute(sent, error, reply);
     });
   }
 
-  #sendEach(script: LuaScript, sent: readonly Waiting[]): void {
-    for (const { call, onReply } of sent) callDecision(script, this.#redis, call, onReply);
+  #sendEach(sent: readonly Waiting[]): void {
+    for (const { call, onReply } of sent) callDecision(this.#script, this.#redis, call, onReply);
   }
 }
 

@@ -38,8 +38,8 @@ export class RedisRateLimiter implements RateLimiter {
 
   constructor({ decisions, clock, timeoutMs }: RedisRateLimiterOptions) {
     const script = new LuaScript(new URL('./decideRequests-n.lua', import.meta.url));
-    this.#routes = decisionRoutes(decisions, clock);
-    this.#calls = new DecisionCalls(this.#routes, script, { clock, timeoutMs });
+    this.#routes = decisionRoutes(decisions, script, clock);
+    this.#calls = new DecisionCalls(this.#routes, { clock, timeoutMs });
   }
 
   /** True while every server is ready. A server's time is read before its first decision. */

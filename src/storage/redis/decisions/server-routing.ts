@@ -1,7 +1,8 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { Clock } from '../../../platform/clock.ts';
+import type { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
-import { CallBatcher } from './decision-messages.ts';
+import { CallBatcher, callDecision, type DecisionCall, type DecisionCallback } from './decision-messages.ts';
 import { hashSlotOf } from './hash-slot.ts';
 
 /**
@@ -94,15 +95,12 @@ class DecisionServer {
 
 /** How a call reaches the server that decides it. */
 export interface DecisionRoute {
-  readonly target: RedisConnection;
-  /** Combines the calls of an event-loop turn; undefined on a cluster, where the keys of two calls lie in different slots. */
-  readonly callBatcher?: CallBatcher;
+  /** Calls the script. On one server the calls of an event-loop turn are combined; on a cluster their keys lie in different slots. */
+  send(call: DecisionCall, onReply: DecisionCallback): void;
   /** The least that the server's clock will show at an instant of this process's monotonic clock, in milliseconds since 1970. */
   serverTimeAt(instant: number): number;
   /** Takes the server's time from each reply. */
   learn(serverMs: number, sentAt: number, receivedAt: number): void;
-  /** To be called before a call is sent without `callBatcher`. */
-  hold(): void;
 }
 
 /** Which server makes the decisions for a key. */
@@ -119,11 +117,11 @@ export interface DecisionRoutes {
   ping(): Promise<void>;
 }
 
-/** Routes over a connection for decisions. */
-export function decisionRoutes(connection: RedisConnection, clock: Clock): DecisionRoutes {
+/** Routes over a connection for decisions, for calls of the script. */
+export function decisionRoutes(connection: RedisConnection, script: LuaScript, clock: Clock): DecisionRoutes {
   return connection instanceof Cluster
-    ? new ClusterRoutes(connection, clock)
-    : new SingleRoute(connection, clock);
+    ? new ClusterRoutes(connection, script, clock)
+    : new SingleRoute(connection, script, clock);
 }
 
 class SingleRoute implements DecisionRoutes {
@@ -131,9 +129,10 @@ class SingleRoute implements DecisionRoutes {
   readonly #server: DecisionServer;
   readonly #route: DecisionRoute;
 
-  constructor(redis: Redis, clock: Clock) {
+  constructor(redis: Redis, script: LuaScript, clock: Clock) {
+    const batcher = new CallBatcher(script, redis);
     this.#server = new DecisionServer(redis, clock);
-    this.#route = { ...routeTo(this.#server), callBatcher: new CallBatcher(redis) };
+    this.#route = routeTo(this.#server, (call, onReply) => batcher.add(call, onReply));
   }
 
   get areReady(): boolean {
@@ -164,23 +163,24 @@ const REFRESH_PAUSE_MS = 500;
 class ClusterRoutes implements DecisionRoutes {
   readonly redirected: DecisionRoute;
   readonly #cluster: Cluster;
+  readonly #script: LuaScript;
   readonly #clock: Clock;
   readonly #servers = new Map<string, { readonly server: DecisionServer; readonly route: DecisionRoute }>();
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(cluster: Cluster, clock: Clock) {
+  constructor(cluster: Cluster, script: LuaScript, clock: Clock) {
     this.#cluster = cluster;
+    this.#script = script;
     this.#clock = clock;
     cluster.on('+node', (redis: Redis) => this.#add(redis));
     cluster.on('-node', (redis: Redis) => this.#remove(redis));
     for (const redis of cluster.nodes()) this.#add(redis);
     this.redirected = {
-      target: cluster,
+      send: (call, onReply) => callDecision(script, cluster, call, onReply),
       // It is not known which server will reply: the clock that is furthest behind may end the call early, but never late.
       serverTimeAt: (instant) =>
         Math.min(...[...this.#servers.values()].flatMap(({ server }) => server.time.atLeast(instant) ?? [])),
       learn: () => {},
-      hold: () => {},
     };
   }
 
@@ -221,7 +221,11 @@ class ClusterRoutes implements DecisionRoutes {
 
   #add(redis: Redis): void {
     const server = new DecisionServer(redis, this.#clock);
-    this.#servers.set(addressOf(redis), { server, route: routeTo(server) });
+    const route = routeTo(server, (call, onReply) => {
+      server.hold();
+      callDecision(this.#script, redis, call, onReply);
+    });
+    this.#servers.set(addressOf(redis), { server, route });
     redis.on('close', () => this.suspect());
   }
 
@@ -231,12 +235,11 @@ class ClusterRoutes implements DecisionRoutes {
   }
 }
 
-function routeTo(server: DecisionServer): DecisionRoute {
+function routeTo({ time }: DecisionServer, send: DecisionRoute['send']): DecisionRoute {
   return {
-    target: server.redis,
-    serverTimeAt: (instant) => server.time.atLeast(instant) ?? 0,
-    learn: (serverMs, sentAt, receivedAt) => server.time.learn(serverMs, sentAt, receivedAt),
-    hold: () => server.hold(),
+    send,
+    serverTimeAt: (instant) => time.atLeast(instant) ?? 0,
+    learn: (serverMs, sentAt, receivedAt) => time.learn(serverMs, sentAt, receivedAt),
   };
 }
 

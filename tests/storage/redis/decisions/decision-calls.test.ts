@@ -6,8 +6,13 @@ import {
   type CallEnded,
   DecisionCalls,
 } from '../../../../src/storage/redis/decisions/decision-calls.ts';
+import { callDecision } from '../../../../src/storage/redis/decisions/decision-messages.ts';
 import { hashSlotOf } from '../../../../src/storage/redis/decisions/hash-slot.ts';
-import { type DecisionRoutes, ServerClock } from '../../../../src/storage/redis/decisions/server-routing.ts';
+import {
+  type DecisionRoute,
+  type DecisionRoutes,
+  ServerClock,
+} from '../../../../src/storage/redis/decisions/server-routing.ts';
 import type { LuaScript } from '../../../../src/storage/redis/lua-script.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
@@ -32,11 +37,10 @@ function setUp() {
   };
   const nowMs = () => clock.monotonicMs() + server.aheadMs;
   time.learn(nowMs(), clock.monotonicMs(), clock.monotonicMs());
-  const route = {
-    target: {} as never,
-    serverTimeAt: (instant: number) => time.atLeast(instant) ?? 0,
-    learn: (serverMs: number, sentAt: number, receivedAt: number) => time.learn(serverMs, sentAt, receivedAt),
-    hold: () => {},
+  const route: DecisionRoute = {
+    send: (sent, onReply) => callDecision(script, {} as never, sent, onReply),
+    serverTimeAt: (instant) => time.atLeast(instant) ?? 0,
+    learn: (serverMs, sentAt, receivedAt) => time.learn(serverMs, sentAt, receivedAt),
   };
   const routes: DecisionRoutes = {
     routeOf: () => route,
@@ -70,7 +74,7 @@ function setUp() {
       }
     },
   } as unknown as LuaScript;
-  const calls = new DecisionCalls(routes, script, { clock, timeoutMs: 200 });
+  const calls = new DecisionCalls(routes, { clock, timeoutMs: 200 });
   const call = (ended: CallEnded) =>
     calls.call({ keyId: 'key', keyNames: ['a'], words: 'b c', windows: 1 }, ended);
   const ask = () =>
