@@ -3,9 +3,9 @@ import {
   type DatabaseConnection,
   Kysely,
   PostgresAdapter,
-  PostgresDialect,
   type PostgresDialectConfig,
   PostgresDriver,
+  PostgresQueryCompiler,
   type TransactionSettings,
 } from 'kysely';
 import { type ClientConfig, Pool, types } from 'pg';
@@ -83,7 +83,12 @@ function connect(
   const isSet = IDLE_TIMEOUT in server || server.options?.includes(IDLE_TIMEOUT) === true;
   const onBegin = isSet ? '' : SET_IDLE_TIMEOUT;
   return new Kysely<RecordsTables>({
-    dialect: new RecordsDialect({ pool: withUnavailability(pool) }, onBegin),
+    dialect: {
+      createDriver: () => new RecordsDriver({ pool: withUnavailability(pool) }, onBegin),
+      createAdapter: () => new UnlockedAdapter(),
+      createIntrospector: (db) => new TableNames(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
   });
 }
 
@@ -91,27 +96,6 @@ function connect(
 class UnlockedAdapter extends PostgresAdapter {
   override async acquireMigrationLock(): Promise<void> {}
   override async releaseMigrationLock(): Promise<void> {}
-}
-
-class RecordsDialect extends PostgresDialect {
-  readonly #createDriver: () => PostgresDriver;
-
-  constructor(config: PostgresDialectConfig, onBegin: string) {
-    super(config);
-    this.#createDriver = () => new RecordsDriver(config, onBegin);
-  }
-
-  override createDriver(): PostgresDriver {
-    return this.#createDriver();
-  }
-
-  override createAdapter(): PostgresAdapter {
-    return new UnlockedAdapter();
-  }
-
-  override createIntrospector(db: RecordsDatabase): TableNames {
-    return new TableNames(db);
-  }
 }
 
 /** Begins each transaction with a further statement, in the same round trip. With a pooler a session can't keep what it sets. */

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CompiledQuery, sql } from 'kysely';
-import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
+import { type Migration, Migrator } from 'kysely/migration';
 import type { PathCase } from '../../paths/path-readings.ts';
 import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import type { RecordsDatabase } from './records-database.ts';
@@ -96,24 +96,16 @@ export interface MigrationStates {
 }
 
 function migrator(db: RecordsDatabase, directory: string): Migrator {
-  return new Migrator({ db, provider: new SqlMigrations(directory) });
+  return new Migrator({ db, provider: { getMigrations: () => migrationsIn(directory) } });
 }
 
-class SqlMigrations implements MigrationProvider {
-  readonly #directory: string;
-
-  constructor(directory: string) {
-    this.#directory = directory;
+async function migrationsIn(directory: string): Promise<Record<string, Migration>> {
+  const migrations: Record<string, Migration> = {};
+  for (const file of (await readdir(directory)).toSorted()) {
+    const name = FILE_NAME.exec(file)?.[1];
+    if (name !== undefined) migrations[name] = sqlMigration(join(directory, file));
   }
-
-  async getMigrations(): Promise<Record<string, Migration>> {
-    const migrations: Record<string, Migration> = {};
-    for (const file of (await readdir(this.#directory)).toSorted()) {
-      const name = FILE_NAME.exec(file)?.[1];
-      if (name !== undefined) migrations[name] = sqlMigration(join(this.#directory, file));
-    }
-    return migrations;
-  }
+  return migrations;
 }
 
 /** The file is read only to be applied: each start of a gateway looks for the names of all. */
