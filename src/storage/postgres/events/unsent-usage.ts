@@ -3,6 +3,7 @@ import { BATCHED_TYPE } from '../../../events/event-types.ts';
 import { addUnder, type Counts, onlyHourOf, type UsageSlice } from '../../../usage/usage-slice.ts';
 import { textArray } from '../array-literals.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { addExcluded, countArrays } from '../usage/usage-rows.ts';
 import { isHeardByWebhook } from './outbox.ts';
 
 const IS_STREAMED = sql<boolean>`coalesce(usage_streamed_until > now(), false)`;
@@ -36,8 +37,6 @@ const COLUMNS = {
 } as const satisfies Readonly<Record<string, keyof Counts>>;
 
 const HOUR_MS = 3_600_000;
-/** A sum is exact in JSON up to here, and two of them fit into the column: a backend that reports huge costs must not hold up usage. */
-const MOST = Number.MAX_SAFE_INTEGER;
 
 /** The usage of a key, in slices of which most have one hour. */
 interface HourlyUsage {
@@ -92,12 +91,9 @@ class SumsByKey {
   /** An array for each column of the key, and then for each of the counts. */
   get arrays(): readonly RawBuilder<unknown>[] {
     const keys = [...this.#sums.keys()].map((key) => key.split('\t'));
-    const counts = [...this.#sums.values()];
     return [
       ...this.columns.map((_, index) => sql`${textArray(keys.map((key) => key[index] ?? ''))}::text[]`),
-      ...Object.values(COLUMNS).map(
-        (name) => sql`${`{${counts.map((each) => Math.min(each[name], MOST)).join(',')}}`}::bigint[]`,
-      ),
+      countArrays(COLUMNS, [...this.#sums.values()]),
     ];
   }
 }
@@ -105,14 +101,10 @@ class SumsByKey {
 /** In the order of the primary key: transactions may wait for each other, but never deadlock. */
 async function addTo(db: RecordsDatabase, table: string, sums: SumsByKey): Promise<void> {
   const key = sql.raw(sums.columns.join(', '));
-  const names = Object.keys(COLUMNS);
-  const listed = sql.raw(names.join(', '));
+  const listed = sql.raw(Object.keys(COLUMNS).join(', '));
   await sql`
     INSERT INTO ${sql.table(table)} AS stored (${key}, ${listed})
     SELECT hour::timestamptz, ${sql.raw(sums.columns.slice(1).join(', '))}, ${listed} FROM unnest(${sql.join(sums.arrays)})
       AS added (${key}, ${listed}) ORDER BY ${key}
-    ON CONFLICT (${key}) DO UPDATE
-    SET ${sql.raw(names.map((name) => `${name} = least(stored.${name} + excluded.${name}, ${MOST})`).join(', '))}`.execute(
-    db,
-  );
+    ON CONFLICT (${key}) DO UPDATE SET ${addExcluded(COLUMNS)}`.execute(db);
 }

@@ -4,13 +4,15 @@ import type { Counts } from '../../../usage/usage-slice.ts';
 import { textArray } from '../array-literals.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
-/** The columns of counts, and their fields in `Counts`. Totals and lists have the first four, rows over time have all. */
+/** Columns of counts, and their fields in `Counts`. */
+type Columns = Readonly<Record<string, keyof Counts>>;
+/** Totals and lists have the first four, rows over time have all. */
 const LIST_COLUMNS = {
   requests: 'requests',
   successful: 'successful',
   forwarded: 'forwarded',
   forwarded_us: 'forwardedUs',
-} as const satisfies Record<string, keyof Counts>;
+} as const satisfies Columns;
 const ALL_COLUMNS = {
   ...LIST_COLUMNS,
   rate_limited: 'rateLimited',
@@ -19,7 +21,7 @@ const ALL_COLUMNS = {
   shadow_limited: 'shadowLimited',
   bytes_in: 'bytesIn',
   bytes_out: 'bytesOut',
-} as const satisfies Record<string, keyof Counts>;
+} as const satisfies Columns;
 
 /** The tables of usage over time, and the type of each column of their primary keys. */
 const TABLES = {
@@ -29,8 +31,8 @@ const TABLES = {
 } as const;
 
 /**
- * Most that is added to a row, and that a row over time may have. Redis may say any number: a sum that is out of range would be rejected,
- * and with it the usage of all keys of its shard.
+ * Most that is added to a row, and that a row over time may have: exact in JSON as well. Redis may say any number: a sum that is out of
+ * range would be rejected, and with it the usage of all keys of its shard.
  */
 const MOST = Number.MAX_SAFE_INTEGER;
 /** Most that totals and lists, which grow for good, may have: with `MOST` it fits into a bigint. */
@@ -54,10 +56,10 @@ export function countsOfRow(row: Readonly<Record<keyof typeof LIST_COLUMNS, numb
   };
 }
 
-/** For an upsert's `SET`: adds the new row's first four counts to those of the table, which the statement calls `stored`. */
+/** `addExcluded` for the first four counts. */
 export const ADD_TOTALS = addExcluded(LIST_COLUMNS, MOST_IN_ALL);
 
-/** Arrays for `unnest`, in the order of the first four columns: one parameter each, however many rows there are. */
+/** `countArrays` for the first four counts. */
 export function totalsArrays(counts: readonly Readonly<Counts>[]): RawBuilder<unknown> {
   return countArrays(LIST_COLUMNS, counts);
 }
@@ -150,21 +152,22 @@ function columnsOf(table: keyof typeof TABLES): RawBuilder<unknown> {
 function upsert(table: keyof typeof TABLES, added: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
     INSERT INTO ${sql.table(table)} AS stored (${columnsOf(table)}) ${added}
-    ON CONFLICT (${sql.raw(Object.keys(TABLES[table]).join(', '))}) DO UPDATE SET ${addExcluded(ALL_COLUMNS, MOST)}`;
+    ON CONFLICT (${sql.raw(Object.keys(TABLES[table]).join(', '))}) DO UPDATE SET ${addExcluded(ALL_COLUMNS)}`;
 }
 
-/** Takes a row down to `most` first: one that was filled by an earlier version must not reject what is added. */
-function addExcluded(columns: Readonly<Record<string, keyof Counts>>, most: number): RawBuilder<unknown> {
+/**
+ * For an upsert's `SET`: adds the new row's counts to those of the table, which the statement calls `stored`. Takes a row down to `most`
+ * first: one that was filled by an earlier version must not reject what is added.
+ */
+export function addExcluded(columns: Columns, most = MOST): RawBuilder<unknown> {
   const sums = Object.keys(columns).map(
     (name) => `${name} = least(least(stored.${name}, ${most}) + excluded.${name}, ${most})`,
   );
   return sql.raw(sums.join(', '));
 }
 
-function countArrays(
-  columns: Readonly<Record<string, keyof Counts>>,
-  counts: readonly Readonly<Counts>[],
-): RawBuilder<unknown> {
+/** Arrays for `unnest`, in the order of the columns: one parameter each, however many rows there are. */
+export function countArrays(columns: Columns, counts: readonly Readonly<Counts>[]): RawBuilder<unknown> {
   // As text, because the client would escape each element of an array.
   const arrays = Object.values(columns).map(
     (name) => sql`${`{${counts.map((each) => Math.min(each[name], MOST)).join(',')}}`}::bigint[]`,
