@@ -1,4 +1,4 @@
-import type { ExpressionBuilder } from 'kysely';
+import type { ExpressionBuilder, Selectable, Updateable } from 'kysely';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import type { Grant } from '../../../permissions/principal.ts';
 import type {
@@ -14,7 +14,7 @@ import { countRows } from '../count-rows.ts';
 import { earlierNowMs } from '../earlier-now.ts';
 import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
-import { rowOfSession, sessionOfRow } from './sign-in-sessions-table.ts';
+import { rowOfSession, type SignInSessionsTable, sessionOfRow } from './sign-in-sessions-table.ts';
 
 /** Sessions in Postgres. */
 export class PostgresSessionStore implements SessionStore {
@@ -78,45 +78,26 @@ export class PostgresSessionStore implements SessionStore {
     });
   }
 
-  async claimRenewal({ id, renewAtMs: before }: Session, renewAtMs: number, nowMs: number): Promise<boolean> {
-    const { numUpdatedRows } = await this.#db
-      .updateTable('sign_in_sessions')
-      .set({ renew_at: new Date(renewAtMs), last_used_at: new Date(nowMs) })
-      .where('id', '=', id)
-      .where('renew_at', '=', new Date(before))
-      .executeTakeFirst();
-    return numUpdatedRows > 0n;
+  claimRenewal({ id, renewAtMs: before }: Session, renewAtMs: number, nowMs: number): Promise<boolean> {
+    const claimed = { renew_at: new Date(renewAtMs), last_used_at: new Date(nowMs) };
+    return this.#update({ id, renew_at: new Date(before) }, claimed);
   }
 
-  async postponeRenewal(sessionId: string, renewAtMs: number): Promise<boolean> {
-    const { numUpdatedRows } = await this.#db
-      .updateTable('sign_in_sessions')
-      .set({ renew_at: new Date(renewAtMs) })
-      .where('id', '=', sessionId)
-      .executeTakeFirst();
-    return numUpdatedRows > 0n;
+  postponeRenewal(id: string, renewAtMs: number): Promise<boolean> {
+    return this.#update({ id }, { renew_at: new Date(renewAtMs) });
   }
 
-  async renew(
-    sessionId: string,
-    { name, email, scopes, onlyTags, lookup, sealed }: Renewal,
-  ): Promise<boolean> {
-    const { numUpdatedRows } = await this.#db
-      .updateTable('sign_in_sessions')
-      .set({ name, email, scopes, only_tags: onlyTags, lookup, sealed })
-      .where('id', '=', sessionId)
-      .executeTakeFirst();
-    return numUpdatedRows > 0n;
+  renew(id: string, { name, email, scopes, onlyTags, lookup, sealed }: Renewal): Promise<boolean> {
+    return this.#update({ id }, { name, email, scopes, only_tags: onlyTags, lookup, sealed });
   }
 
-  async grantsOf(subject: string, nowMs: number): Promise<readonly Grant[]> {
-    const rows = await this.#db
+  grantsOf(subject: string, nowMs: number): Promise<readonly Grant[]> {
+    return this.#db
       .selectFrom('sign_in_sessions')
       .select(['scopes', 'only_tags as onlyTags'])
       .where('subject', '=', subject)
       .where('expires_at', '>', new Date(nowMs))
       .execute();
-    return rows;
   }
 
   async after(sessionId: string | undefined, limit: number): Promise<readonly StoredSession[]> {
@@ -130,12 +111,19 @@ export class PostgresSessionStore implements SessionStore {
     return rows.map(sessionOfRow);
   }
 
-  async replace({ session, sealed }: StoredSession, by: SessionSecrets): Promise<boolean> {
+  replace({ session, sealed }: StoredSession, by: SessionSecrets): Promise<boolean> {
+    return this.#update({ id: session.id, sealed }, by);
+  }
+
+  /** Writes columns of the session that has these values now. Resolves with whether there was one. */
+  async #update(
+    present: Partial<Selectable<SignInSessionsTable>>,
+    columns: Updateable<SignInSessionsTable>,
+  ): Promise<boolean> {
     const { numUpdatedRows } = await this.#db
       .updateTable('sign_in_sessions')
-      .set(by)
-      .where('id', '=', session.id)
-      .where('sealed', '=', sealed)
+      .set(columns)
+      .where(({ and }) => and(present))
       .executeTakeFirst();
     return numUpdatedRows > 0n;
   }
