@@ -157,7 +157,9 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
   }
 }
 
-function rowOf(handover: NewHandover, secretVersion: number): Selectable<HandoversTable> {
+type HandoverRow = Selectable<HandoversTable>;
+
+function rowOf(handover: NewHandover, secretVersion: number): HandoverRow {
   const { id, keyId, tokenDigest, note, createdAtMs, expiresAtMs } = handover;
   return {
     ...{ id, key_id: keyId, secret_version: secretVersion, token_digest: tokenDigest, note },
@@ -168,24 +170,11 @@ function rowOf(handover: NewHandover, secretVersion: number): Selectable<Handove
   };
 }
 
-type HandoverRow = Omit<Selectable<HandoversTable>, 'token_digest'>;
-
-const COLUMNS = [
-  'handovers.id',
-  'handovers.key_id',
-  'handovers.secret_version',
-  'handovers.note',
-  'handovers.created_at',
-  'handovers.expires_at',
-  'handovers.used_at',
-  'handovers.revoked_at',
-] as const;
-
 function selectFound(db: RecordsDatabase) {
   return db
     .selectFrom('handovers')
     .leftJoin('consumer_keys', 'consumer_keys.id', 'handovers.key_id')
-    .select(COLUMNS)
+    .selectAll('handovers')
     .select([
       'consumer_keys.name as key_name',
       'consumer_keys.enabled as key_enabled',
@@ -227,7 +216,7 @@ function handoverOf(row: HandoverRow): Handover {
 }
 
 function lockHandovers(trx: RecordsDatabase) {
-  return trx.selectFrom('handovers').select(COLUMNS).forUpdate();
+  return trx.selectFrom('handovers').selectAll().forUpdate();
 }
 
 /** What the audit log says of the key of a link; undefined if it was deleted. */
