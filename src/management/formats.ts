@@ -71,6 +71,12 @@ export function isRecordedInstant(ms: number): boolean {
   return ms >= EARLIEST_MS && ms < LATEST_MS;
 }
 
+/** `queryInstant`, but undefined for an instant that not every store can be queried for. */
+export function recordedInstant(...text: Parameters<typeof queryInstant>): number | undefined {
+  const ms = queryInstant(...text);
+  return ms !== undefined && isRecordedInstant(ms) ? ms : undefined;
+}
+
 /** The longest text to search for, in characters. */
 export const LONGEST_SEARCH = 255;
 

@@ -18,6 +18,12 @@ export class InvalidParameter extends TollgateError {
 export interface QueryParameters<Name extends string> {
   /** Undefined if the parameter is missing. A repeated parameter breaks the rule. */
   readText(query: ParsedUrlQuery, name: Name): string | undefined;
+  /** What `parse` makes of the text, undefined if the text breaks the rule; undefined if the parameter is missing. */
+  readParsed<Value>(
+    query: ParsedUrlQuery,
+    name: Name,
+    parse: (text: string) => Value | undefined,
+  ): Value | undefined;
   /** A text that `isValid` accepts; undefined if the parameter is missing. */
   readValid(query: ParsedUrlQuery, name: Name, isValid: (text: string) => boolean): string | undefined;
   /** One of `words`; undefined if the parameter is missing. */
@@ -42,23 +48,19 @@ export function queryParameters<Name extends string>(
     throw invalid(name, 'must be given only once');
   };
 
-  const readValid = (query: ParsedUrlQuery, name: Name, isValid: (text: string) => boolean) => {
+  const readParsed: QueryParameters<Name>['readParsed'] = (query, name, parse) => {
     const text = readText(query, name);
-    if (text === undefined || isValid(text)) return text;
-    throw invalid(name);
+    const value = text === undefined ? undefined : parse(text);
+    if (text !== undefined && value === undefined) throw invalid(name);
+    return value;
   };
 
-  const readWord = <const Word extends string>(
-    query: ParsedUrlQuery,
-    name: Name,
-    words: readonly Word[],
-  ): Word | undefined => {
-    const text = readText(query, name);
-    if (text === undefined) return undefined;
-    const word = words.find((candidate) => candidate === text);
-    if (word === undefined) throw invalid(name);
-    return word;
+  return {
+    readText,
+    readParsed,
+    readValid: (query, name, isValid) =>
+      readParsed(query, name, (text) => (isValid(text) ? text : undefined)),
+    readWord: (query, name, words) => readParsed(query, name, (text) => words.find((word) => word === text)),
+    invalid,
   };
-
-  return { readText, readValid, readWord, invalid };
 }

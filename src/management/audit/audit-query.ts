@@ -4,7 +4,7 @@ import type { AuditFilter, AuditPage } from '../../audit/audit-log.ts';
 import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { OWNER } from '../../plans/owner-name.ts';
-import { INSTANT_RULE, isRecordedInstant, queryInstant } from '../formats.ts';
+import { INSTANT_RULE, recordedInstant } from '../formats.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
@@ -55,7 +55,7 @@ export const AUDIT_QUERY = {
   ...COUNTED_PAGE_QUERY,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-const { readText, readValid, readWord, invalid } = queryParameters(AUDIT_QUERY);
+const { readParsed, readValid, readWord } = queryParameters(AUDIT_QUERY);
 
 /** The part of the log that a query requests. */
 export interface AuditQuery {
@@ -72,7 +72,8 @@ export interface AuditQuery {
 export function readAuditQuery(query: ParsedUrlQuery): AuditQuery {
   const { limit, cursor } = readPage(query);
   const action = readWord(query, 'action', AUDIT_ACTIONS);
-  const [fromMs, toMs] = [readInstant(query, 'from'), readInstant(query, 'to')];
+  const fromMs = readParsed(query, 'from', recordedInstant);
+  const toMs = readParsed(query, 'to', recordedInstant);
   const [actorId, targetId] = [readId(query, 'actorId'), readId(query, 'targetId')];
   const jobId = readId(query, 'jobId');
   const filter: AuditFilter = {
@@ -96,14 +97,6 @@ function sequenceOf(cursor: string, filter: AuditFilter): number {
   const [sequence] = readCursor(cursor, filter);
   if (typeof sequence !== 'number' || !Number.isSafeInteger(sequence)) throw new InvalidCursor();
   return sequence;
-}
-
-function readInstant(query: ParsedUrlQuery, name: 'from' | 'to'): number | undefined {
-  const text = readText(query, name);
-  if (text === undefined) return undefined;
-  const ms = queryInstant(text);
-  if (ms !== undefined && isRecordedInstant(ms)) return ms;
-  throw invalid(name);
 }
 
 function readId(query: ParsedUrlQuery, name: keyof typeof IDS): string | undefined {

@@ -109,8 +109,7 @@ export const KEY_LIST_QUERY = {
   ...COUNTED_PAGE_QUERY,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-type ParameterName = keyof typeof KEY_LIST_QUERY;
-const { readText, readValid, readWord, invalid } = queryParameters(KEY_LIST_QUERY);
+const { readParsed, readValid, readWord, invalid } = queryParameters(KEY_LIST_QUERY);
 
 /** The part of the list that a query requests. */
 export interface KeyListQuery {
@@ -164,10 +163,10 @@ export function readKeyFilter(query: ParsedUrlQuery): KeyFilter {
   const externalId = readValid(query, 'externalId', isExternalId);
   const statuses = readWords(query, 'status', KEY_STATUSES);
   const instants = {
-    createdFromMs: readInstant(query, 'createdAfter'),
-    createdBeforeMs: readInstant(query, 'createdBefore'),
-    expiresBeforeMs: readInstant(query, 'expiresBefore'),
-    unusedSinceMs: readInstant(query, 'unusedSince'),
+    createdFromMs: readParsed(query, 'createdAfter', queryInstant),
+    createdBeforeMs: readParsed(query, 'createdBefore', queryInstant),
+    expiresBeforeMs: readParsed(query, 'expiresBefore', queryInstant),
+    unusedSinceMs: readParsed(query, 'unusedSince', queryInstant),
   };
   return {
     ...(text !== undefined && { text }),
@@ -188,18 +187,10 @@ function readPosition([value, id, ...rest]: readonly unknown[], sort: KeyOrder['
   throw new InvalidCursor();
 }
 
-function readInstant(query: ParsedUrlQuery, name: ParameterName): number | undefined {
-  const text = readText(query, name);
-  if (text === undefined) return undefined;
-  const ms = queryInstant(text);
-  if (ms === undefined) throw invalid(name);
-  return ms;
-}
-
 /** Each word once, in the order of `words`; empty if the parameter is missing. */
 function readWords<const Word extends string>(
   query: ParsedUrlQuery,
-  name: ParameterName,
+  name: 'include' | 'status',
   words: readonly Word[],
 ): readonly Word[] {
   const value = query[name];

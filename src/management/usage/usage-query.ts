@@ -15,7 +15,7 @@ import {
 import { INTERVALS, type TimeSpan } from '../../usage/series/time-buckets.ts';
 import { isTimeZone, TimeZone } from '../../usage/series/time-zone.ts';
 import type { SeriesRequest } from '../../usage/series/usage-series.ts';
-import { isRecordedInstant, queryInstant } from '../formats.ts';
+import { isRecordedInstant, recordedInstant } from '../formats.ts';
 import { KEY_FILTER_QUERY } from '../keys/key-list-query.ts';
 import { isInstant, readCursor, writeCursor } from '../page-cursor.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
@@ -87,7 +87,7 @@ export const ALL_USAGE_QUERY = {
   externalId: KEY_FILTER_QUERY.externalId,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-const { readText, readValid, readWord, invalid } = queryParameters(ALL_USAGE_QUERY);
+const { readText, readParsed, readValid, readWord, invalid } = queryParameters(ALL_USAGE_QUERY);
 
 /** The series that a query requests. */
 export interface UsageQuery extends SeriesRequest {
@@ -109,7 +109,7 @@ const DAY_MS = 24 * HOUR_MS;
 export function readUsageQuery(query: ParsedUrlQuery, keyId: string | undefined, nowMs: number): UsageQuery {
   const { limit, cursor } = readPage(query);
   const zone = new TimeZone(readValid(query, 'timeZone', isTimeZone) ?? 'UTC');
-  const groupBy = readGroupBy(query);
+  const groupBy = readParsed(query, 'groupBy', parseGroupBy) ?? [];
   const request = {
     interval: readWord(query, 'interval', INTERVALS) ?? 'hour',
     zone,
@@ -140,23 +140,21 @@ function readSpan(query: ParsedUrlQuery, zone: TimeZone, nowMs: number): TimeSpa
 function readInstant(query: ParsedUrlQuery, name: 'from' | 'to', zone: TimeZone): number | undefined {
   const text = readText(query, name);
   if (text === undefined) return undefined;
-  const instant = queryInstant(text, (midnightMs) => zone.startOf(midnightMs));
-  if (instant !== undefined && isRecordedInstant(instant)) return instant;
+  const instant = recordedInstant(text, (midnightMs) => zone.startOf(midnightMs));
+  if (instant !== undefined) return instant;
   throw invalid(name, INSTANT_RULE);
 }
 
-function readGroupBy(query: ParsedUrlQuery): readonly Grouping[] {
-  const text = readText(query, 'groupBy');
-  if (text === undefined) return [];
+function parseGroupBy(text: string): readonly Grouping[] | undefined {
   const groupBy = text.split(',').map((name) => GROUPINGS.find((grouping) => grouping === name.trim()));
   const isAllowed = groupBy.length <= 2 && new Set(groupBy).size === groupBy.length;
-  if (!isAllowed || groupBy.includes(undefined)) throw invalid('groupBy');
+  if (!isAllowed || groupBy.includes(undefined)) return undefined;
   return groupBy.filter((grouping) => grouping !== undefined);
 }
 
 function readFilter(query: ParsedUrlQuery, keyId: string | undefined): SeriesFilter {
   const planId = readValid(query, 'rateLimitId', isPlanId);
-  const keyIds = readKeyIds(query);
+  const keyIds = readParsed(query, 'consumerApiKeyId', parseKeyIds);
   const tag = readValid(query, 'tag', isTag);
   const externalId = readValid(query, 'externalId', isExternalId);
   return {
@@ -169,19 +167,15 @@ function readFilter(query: ParsedUrlQuery, keyId: string | undefined): SeriesFil
 }
 
 /** The ids without duplicates, sorted: the same keys in another order are the same query. */
-function readKeyIds(query: ParsedUrlQuery): readonly string[] | undefined {
-  const text = readText(query, 'consumerApiKeyId');
-  if (text === undefined) return undefined;
+function parseKeyIds(text: string): readonly string[] | undefined {
   const keyIds = [...new Set(text.split(','))].toSorted();
-  if (keyIds.length <= MAX_KEYS && keyIds.every(isKeyId)) return keyIds;
-  throw invalid('consumerApiKeyId');
+  return keyIds.length <= MAX_KEYS && keyIds.every(isKeyId) ? keyIds : undefined;
 }
 
 function readTop(query: ParsedUrlQuery, groupBy: readonly Grouping[]): number | undefined {
-  const text = readText(query, 'top');
-  if (text === undefined) return undefined;
-  if (groupBy.length > 0 && /^(?:[1-9]\d?|100)$/.test(text)) return Number(text);
-  throw invalid('top');
+  const isTop = (text: string) => groupBy.length > 0 && /^(?:[1-9]\d?|100)$/.test(text);
+  const text = readValid(query, 'top', isTop);
+  return text === undefined ? undefined : Number(text);
 }
 
 /** The position where a page of a series begins, with its span: the default span moves on between two pages. */
