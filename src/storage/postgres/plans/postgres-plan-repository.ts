@@ -230,18 +230,15 @@ async function lockedPlan(trx: RecordsDatabase, planId: string): Promise<Plan | 
 }
 
 async function write(trx: RecordsDatabase, plan: Plan, updatedAtMs: number): Promise<Plan> {
+  const { id, created_at, managed_by, ...columns } = rowOfPlan({
+    ...plan,
+    updatedAtMs,
+    version: plan.version + 1,
+  });
   const row = await trx
     .updateTable('plans')
-    .set((set) => ({
-      description: plan.description,
-      limit: plan.limit,
-      period: plan.period,
-      additional_limits: JSON.stringify(plan.additionalLimits),
-      costs: JSON.stringify(plan.costs),
-      updated_at: new Date(updatedAtMs),
-      version: set('version', '+', 1),
-    }))
-    .where('id', '=', plan.id)
+    .set(columns)
+    .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow();
   return planOfRow(row);
