@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import express, { type Express, type RequestHandler } from 'express';
+import express, { type RequestHandler, type Router } from 'express';
 import { TollgateError } from '../errors.ts';
 import { assetSender, isFile, pageHandlers } from './built-files.ts';
+import { EXACT_PATHS } from './management-app.ts';
 
 /** A page for consumers. */
 export interface BuiltPageOptions {
@@ -30,25 +31,21 @@ export function createBuiltPage({
   operation,
   complete = (html) => html,
   further,
-}: BuiltPageOptions): Express {
-  const app = express();
+}: BuiltPageOptions): Router {
+  const page = express.Router(EXACT_PATHS);
   const sendAsset = assetSender(directory);
   const file = join(directory, `${name}.html`);
-  app.disable('x-powered-by');
-  app.disable('etag');
-  app.enable('case sensitive routing');
-  app.enable('strict routing');
-  app.use(...pageHandlers(operation, 'The page'));
-  app.get('/', async (_req, res) => {
+  page.use(...pageHandlers(operation, 'The page'));
+  page.get('/', async (_req, res) => {
     if (!(await isFile(file))) return void res.status(404).type('text').send(NOT_BUILT);
     // The page has no slash at its end, so its files are relative to the segment before it.
-    const page = (await readFile(file, 'utf8')).replaceAll('"./assets/', `"./${name}/assets/`);
-    res.set('Cache-Control', 'no-store').type('html').send(complete(page));
+    const html = (await readFile(file, 'utf8')).replaceAll('"./assets/', `"./${name}/assets/`);
+    res.set('Cache-Control', 'no-store').type('html').send(complete(html));
   });
-  app.get('/assets/*name', (req, res) => sendAsset(req, res, String(req.params.name)));
-  if (further !== undefined) app.use(further);
-  app.use(() => {
+  page.get('/assets/*name', (req, res) => sendAsset(req, res, String(req.params.name)));
+  if (further !== undefined) page.use(further);
+  page.use(() => {
     throw new TollgateError('not_found', 'There is nothing at this path.');
   });
-  return app;
+  return page;
 }
