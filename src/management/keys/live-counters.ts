@@ -56,7 +56,7 @@ export const showKeyLimits: Endpoint = {
   async handle({ id, query, principal }, services) {
     const customerId = readCustomer(query.customerId);
     const { snapshot } = await services.keys.record(id, principal.onlyTags);
-    return presentLimits(snapshot, await readCounts(snapshot, customerId, services), services);
+    return showLimits(snapshot, customerId, services);
   },
 };
 
@@ -92,7 +92,7 @@ export const resetKeyLimits: Endpoint<ResetBody> = {
     );
     // Without the reason: the audit log has it, with secrets masked.
     services.log.info({ event: 'limits_reset', keyId: id, limitId }, 'limits of a key were reset');
-    return showAfter(snapshot, customerId, services);
+    return showLimits(snapshot, customerId ?? ANONYMOUS_CUSTOMER, services);
   },
 };
 
@@ -123,7 +123,7 @@ export const grantKeyLimits: Endpoint<GrantBody> = {
       services.counters.grant({ keyId: id, limits, customerId: whose, units: requests, operationId }),
     );
     services.log.info({ event: 'limits_granted', keyId: id, limitId, requests }, 'a key was given more room');
-    return showAfter(snapshot, customerId, services);
+    return showLimits(snapshot, whose, services);
   },
 };
 
@@ -151,13 +151,21 @@ function chosenLimits(
   return chosen;
 }
 
-async function showAfter(
+async function showLimits(
   snapshot: KeySnapshot,
-  customerId: string | undefined,
+  customerId: string,
   services: ManagementServices,
 ): Promise<object> {
-  const counts = await readCounts(snapshot, customerId ?? ANONYMOUS_CUSTOMER, services);
-  return presentLimits(snapshot, counts, services);
+  const { keyId, plan } = snapshot;
+  const counts = await readCounts(snapshot, customerId, services);
+  const nowMs = counts?.nowMs ?? services.clock.nowMs();
+  return {
+    consumerApiKeyId: keyId,
+    rateLimitId: plan?.id ?? null,
+    now: isoSeconds(nowMs),
+    degraded: counts === undefined,
+    limits: presentCounters(plan, counts, nowMs),
+  };
 }
 
 /** Undefined if Redis is unavailable. */
@@ -167,21 +175,6 @@ export function readCounts(
   { counters }: ManagementServices,
 ): Promise<WindowCounts | undefined> {
   return ifAvailable(counters.read({ keyId, limits: plan?.limits.all ?? [], customerId }));
-}
-
-function presentLimits(
-  { keyId, plan }: KeySnapshot,
-  counts: WindowCounts | undefined,
-  { clock }: ManagementServices,
-): object {
-  const nowMs = counts?.nowMs ?? clock.nowMs();
-  return {
-    consumerApiKeyId: keyId,
-    rateLimitId: plan?.id ?? null,
-    now: isoSeconds(nowMs),
-    degraded: counts === undefined,
-    limits: presentCounters(plan, counts, nowMs),
-  };
 }
 
 /** Reads `CUSTOMER_QUERY`. Throws `invalid_parameter`. */
