@@ -31,7 +31,7 @@ interface ListById<Item> {
 interface ListPage<Item> {
   readonly items: readonly Item[];
   /** The other fields of the response. */
-  readonly about: { readonly nextCursor?: string; readonly total?: number };
+  readonly about: { readonly nextCursor: string | undefined; readonly total: number | undefined };
 }
 
 /** Reads the page that a query with `COUNTED_PAGE_QUERY` requests. Throws `invalid_parameter`, and `InvalidCursor` for one of another list. */
@@ -51,13 +51,8 @@ export async function readListPage<Item>(
   const items = found.slice(0, limit);
   const last = items.at(-1);
   const hasMore = found.length > limit && last !== undefined;
-  return {
-    items,
-    about: {
-      ...(hasMore && { nextCursor: writeCursor([idOf(last)], filter) }),
-      ...(total !== undefined && { total }),
-    },
-  };
+  const nextCursor = hasMore ? writeCursor([idOf(last)], filter) : undefined;
+  return { items, about: { nextCursor, total } };
 }
 
 /** The id in a cursor. Throws `InvalidCursor` if it is for another query. */

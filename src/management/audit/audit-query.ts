@@ -4,6 +4,7 @@ import type { AuditFilter, AuditPage } from '../../audit/audit-log.ts';
 import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { OWNER } from '../../plans/owner-name.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { INSTANT_RULE, recordedInstant } from '../formats.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
@@ -76,17 +77,11 @@ export function readAuditQuery(query: ParsedUrlQuery): AuditQuery {
   const toMs = readParsed(query, 'to', recordedInstant);
   const [actorId, targetId] = [readId(query, 'actorId'), readId(query, 'targetId')];
   const jobId = readId(query, 'jobId');
-  const filter: AuditFilter = {
-    ...(fromMs !== undefined && { fromMs }),
-    ...(toMs !== undefined && { toMs }),
-    ...(action !== undefined && { action }),
-    ...(actorId !== undefined && { actorId }),
-    ...(targetId !== undefined && { targetId }),
-    ...(jobId !== undefined && { jobId }),
-  };
+  const filter = definedFields({ fromMs, toMs, action, actorId, targetId, jobId });
+  const beforeSequence = cursor === undefined ? undefined : sequenceOf(cursor, filter);
   return {
     filter,
-    page: { limit, ...(cursor !== undefined && { beforeSequence: sequenceOf(cursor, filter) }) },
+    page: definedFields({ limit, beforeSequence }),
     format: readWord(query, 'format', AUDIT_QUERY.format.enum),
     isCounted: isCounted(query),
     cursorAfter: (sequence) => writeCursor([sequence], filter),

@@ -3,6 +3,7 @@ import { AUDIT_ACTIONS, type AuditEntry, auditIdOf } from '../../audit/audit-ent
 import { type AuditFilter, type AuditLog, CHAIN_PROBLEMS, EXPECTATIONS } from '../../audit/audit-log.ts';
 import type { Actor } from '../../audit/change-context.ts';
 import { TollgateError } from '../../errors.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { type CsvValue, csvFile, csvRows } from '../../platform/text/csv.ts';
 import { isoSeconds, isoSecondsOrNull } from '../../platform/timestamps.ts';
 import { type Endpoint, StreamedText } from '../endpoint.ts';
@@ -88,8 +89,8 @@ export const listAuditLog: Endpoint = {
     const hasMore = found.length > page.limit && last !== undefined;
     return {
       entries: entries.map(presentEntry),
-      ...(hasMore && { nextCursor: cursorAfter(last.sequence) }),
-      ...(total !== undefined && { total }),
+      nextCursor: hasMore ? cursorAfter(last.sequence) : undefined,
+      total,
     };
   },
 };
@@ -144,12 +145,9 @@ export const verifyAuditLog: Endpoint = {
     const lastAt = isoSecondsOrNull(head.atMs);
     log.info({ count, hash, at: lastAt, valid: isValid }, 'the head of the audit log');
     return {
-      valid: isValid,
-      entries,
-      ...(problem !== undefined && { problem }),
-      ...(firstBroken !== undefined && { firstBroken: auditIdOf(firstBroken) }),
-      ...{ count, lastHash: hash, lastAt },
-      ...(expectation !== undefined && { expectation }),
+      ...{ valid: isValid, entries, problem },
+      firstBroken: firstBroken && auditIdOf(firstBroken),
+      ...{ count, lastHash: hash, lastAt, expectation },
     };
   },
 };
@@ -229,8 +227,7 @@ function presentActor({ type, id, name, email }: Actor): ShownActor {
   const hasSubject = (type === 'person' || type === 'program') && id !== null;
   return {
     ...{ type, adminTokenId: type === 'token' ? id : null, name },
-    ...(hasSubject && { subject: id }),
-    ...(email !== undefined && { email }),
+    ...definedFields({ subject: hasSubject ? id : undefined, email }),
   };
 }
 

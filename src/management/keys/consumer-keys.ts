@@ -2,6 +2,7 @@ import { bodySchema, editSchema } from '../../http/body-schema.ts';
 import type { HandoverRequest } from '../../keys/handovers/handover-service.ts';
 import type { KeyChanges } from '../../keys/key-repository.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { sqlSeconds } from '../../platform/timestamps.ts';
 import { type Endpoint, Reply, type UnitServices } from '../endpoint.ts';
 import {
@@ -107,10 +108,5 @@ export const deleteConsumerKey: Endpoint = {
 
 function readChanges(body: UpdateKeyBody, clock: Clock): KeyChanges {
   const { name, addTags, removeTags } = body;
-  return {
-    ...readFields(body, clock),
-    ...(name !== undefined && { name: name.trim() }),
-    ...(addTags !== undefined && { addTags }),
-    ...(removeTags !== undefined && { removeTags }),
-  };
+  return definedFields({ ...readFields(body, clock), name: name?.trim(), addTags, removeTags });
 }

@@ -10,6 +10,7 @@ import { MAX_ALLOWED_ORIGINS } from '../../keys/origin-list.ts';
 import { MAX_TAGS } from '../../permissions/visible-records.ts';
 import { isPlanId } from '../../plans/plan-id.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { parseIsoUtc } from '../../platform/timestamps.ts';
 import { OVERRIDES, readOverrides, type WrittenOverrides } from './limit-override-fields.ts';
 
@@ -158,33 +159,24 @@ function isDeeper(value: unknown, levels: number): boolean {
 /** The fields in the body, without the name. Throws `InvalidBody`, or `PlanNotFound` for an id that no plan can have. */
 export function readFields(body: WrittenKeyFields, clock: Clock): Omit<KeyChanges, 'name'> {
   const expiresAtMs = readExpiry(body.expiresAt, clock);
-  return { ...readTimelessFields(body), ...(expiresAtMs !== undefined && { expiresAtMs }) };
+  return definedFields({ ...readTimelessFields(body), expiresAtMs });
 }
 
 /** The fields of `readFields` without the expiry, which would have to be in the future. */
 export function readTimelessFields(body: WrittenKeyFields): Omit<KeyChanges, 'name' | 'expiresAtMs'> {
-  const {
-    enabled,
-    rateLimitId: planId,
-    externalId,
-    tags,
-    overrides,
-    allowedIps,
-    allowedOrigins,
-    selfService,
-  } = body;
+  const { enabled, rateLimitId: planId, externalId, tags, overrides, selfService } = body;
+  const { allowedIps, allowedOrigins } = body;
   const metadata = readMetadata(body.metadata);
   // No plan has an id of another form, and Postgres might reject its characters.
   if (typeof planId === 'string' && !isPlanId(planId)) throw new PlanNotFound();
-  return {
-    ...(enabled !== undefined && { enabled }),
-    ...(planId !== undefined && { planId }),
-    ...(externalId !== undefined && { externalId }),
-    ...(tags !== undefined && { tags: [...new Set(tags)] }),
-    ...(metadata !== undefined && { metadata }),
-    ...(overrides !== undefined && { overrides: readOverrides(overrides) }),
-    ...(allowedIps !== undefined && { allowedIps }),
-    ...(allowedOrigins !== undefined && { allowedOrigins }),
-    ...(selfService !== undefined && { selfService: [...new Set(selfService)] }),
-  };
+  return definedFields({
+    ...{ enabled, planId, externalId, tags: distinct(tags), metadata },
+    overrides: overrides === undefined ? undefined : readOverrides(overrides),
+    ...{ allowedIps, allowedOrigins, selfService: distinct(selfService) },
+  });
+}
+
+/** Each item of a list of a body once; null stands for none. */
+export function distinct<Item>(items: readonly Item[] | null | undefined): readonly Item[] | undefined {
+  return items === undefined ? undefined : [...new Set(items)];
 }

@@ -17,6 +17,7 @@ import {
 import { isTag, TAG, TAG_RULE } from '../../keys/key-tags.ts';
 import { MAX_TAGS } from '../../permissions/visible-records.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan-id.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { isStorable } from '../../platform/text/storable-text.ts';
 import { INSTANT_RULE, isSearchText, LONGEST_SEARCH, queryInstant, SEARCH_RULE } from '../formats.ts';
 import { isInstant, readCursor, writeCursor } from '../page-cursor.ts';
@@ -162,20 +163,15 @@ export function readKeyFilter(query: ParsedUrlQuery): KeyFilter {
   if (tags.length > MAX_TAGS || !tags.every(isTag)) throw invalid('tag');
   const externalId = readValid(query, 'externalId', isExternalId);
   const statuses = readWords(query, 'status', KEY_STATUSES);
-  const instants = {
+  return definedFields({
+    text,
+    statuses: statuses.length > 0 ? statuses : undefined,
+    ...{ planId, tags, externalId },
     createdFromMs: readParsed(query, 'createdAfter', queryInstant),
     createdBeforeMs: readParsed(query, 'createdBefore', queryInstant),
     expiresBeforeMs: readParsed(query, 'expiresBefore', queryInstant),
     unusedSinceMs: readParsed(query, 'unusedSince', queryInstant),
-  };
-  return {
-    ...(text !== undefined && { text }),
-    ...(statuses.length > 0 && { statuses }),
-    ...(planId !== undefined && { planId }),
-    tags,
-    ...(externalId !== undefined && { externalId }),
-    ...Object.fromEntries(Object.entries(instants).filter(([, ms]) => ms !== undefined)),
-  };
+  });
 }
 
 function readPosition([value, id, ...rest]: readonly unknown[], sort: KeyOrder['sort']): KeyPosition {

@@ -48,8 +48,8 @@ export const listConsumerKeys: Endpoint = {
         ...(usage !== undefined && { usage: usageOf(key.id, usage) }),
         ...(limits !== undefined && { limits: limits.get(key.id) ?? [] }),
       })),
-      ...(page.next !== undefined && { nextCursor: cursorAfter(page.next) }),
-      ...(total !== undefined && { total }),
+      nextCursor: page.next && cursorAfter(page.next),
+      total,
     };
   },
 };

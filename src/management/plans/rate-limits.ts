@@ -2,6 +2,7 @@ import { InvalidBody, MissingScope } from '../../errors.ts';
 import { missingScope } from '../../permissions/principal.ts';
 import type { Plan, PlanTerms } from '../../plans/plan.ts';
 import { NEW_PLAN_ID } from '../../plans/plan-id.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { pageSchema } from '../list-page.ts';
 import { COUNT, objectOf, TEXT } from '../response-schemas.ts';
@@ -52,7 +53,7 @@ export const listRateLimits: Endpoint = {
     const { filter, limit, afterId, isCounted, hasKeys, cursorAfter } = readPlanListQuery(query);
     const [found, total] = await Promise.all([
       // One more than requested shows whether there is a next page.
-      plans.list({ ...filter, ...(afterId && { afterId }), ...(limit && { limit: limit + 1 }) }),
+      plans.list(definedFields({ ...filter, afterId, limit: limit && limit + 1 })),
       isCounted ? plans.count(filter) : undefined,
     ]);
     const page = found.slice(0, limit);
@@ -68,8 +69,8 @@ export const listRateLimits: Endpoint = {
         ...presentPlan(plan),
         ...(bound !== undefined && { boundKeys: bound.get(plan.id)?.boundKeys ?? 0 }),
       })),
-      ...(found.length > page.length && last !== undefined && { nextCursor: cursorAfter(last.id) }),
-      ...(total !== undefined && { total }),
+      nextCursor: found.length > page.length && last !== undefined ? cursorAfter(last.id) : undefined,
+      total,
     };
   },
 };
@@ -181,10 +182,7 @@ export function readTerms(
   return { description, limit, period, additionalLimits, costs };
 }
 
-const CHANGEABLE = ['description', 'limit', 'period', 'additionalLimits', 'costs'] as const;
-
 function readChanges(body: UpdatePlanBody): Partial<PlanTerms> {
-  return Object.fromEntries(
-    CHANGEABLE.flatMap((field) => (body[field] === undefined ? [] : [[field, body[field]]])),
-  );
+  const { description, limit, period, additionalLimits, costs } = body;
+  return definedFields({ description, limit, period, additionalLimits, costs });
 }

@@ -3,8 +3,9 @@ import type { AdminTokenFields } from '../../admins/admin-token-service.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { expandScopes, PRESETS, type Preset, SCOPES, type Scope } from '../../permissions/scopes.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { isoSeconds, isoSecondsOrNull } from '../../platform/timestamps.ts';
-import { KEY_FIELDS, readExpiry } from '../keys/key-fields.ts';
+import { distinct, KEY_FIELDS, readExpiry } from '../keys/key-fields.ts';
 import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
 const GRANTABLE = [...SCOPES, ...Object.keys(PRESETS)];
@@ -43,13 +44,10 @@ export interface WrittenTokenFields {
 export function readTokenFields(body: WrittenTokenFields, clock: Clock): Partial<AdminTokenFields> {
   const { name, scopes, onlyTags, allowedIps } = body;
   const expiresAtMs = readExpiry(body.expiresAt, clock, TOKEN_FIELDS.expiresAt.description);
-  return {
-    ...(name !== undefined && { name: name.trim() }),
-    ...(scopes !== undefined && { scopes: expandScopes(scopes) }),
-    ...(onlyTags !== undefined && { onlyTags: [...new Set(onlyTags)] }),
-    ...(allowedIps !== undefined && { allowedIps }),
-    ...(expiresAtMs !== undefined && { expiresAtMs }),
-  };
+  return definedFields({
+    ...{ name: name?.trim(), scopes: scopes && expandScopes(scopes), onlyTags: distinct(onlyTags) },
+    ...{ allowedIps, expiresAtMs },
+  });
 }
 
 /** A token as the list and the detail show it. */

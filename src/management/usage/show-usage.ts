@@ -148,7 +148,7 @@ async function respondWithSeries(query: UsageQuery, series: SeriesCall): Promise
     timeZone: query.zone.name,
     completeUntil: isoSeconds(completeUntilMs),
     rows: rows.map((row) => presentRow(row, query.groupBy, names)),
-    ...(next === undefined ? {} : { nextCursor: query.cursorAfter(next) }),
+    nextCursor: next && query.cursorAfter(next),
   };
 }
 

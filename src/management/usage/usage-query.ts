@@ -5,6 +5,7 @@ import { isExternalId } from '../../keys/external-id.ts';
 import { isKeyId } from '../../keys/key-id.ts';
 import { isTag } from '../../keys/key-tags.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan-id.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { isStorable } from '../../platform/text/storable-text.ts';
 import {
   GROUPINGS,
@@ -157,13 +158,7 @@ function readFilter(query: ParsedUrlQuery, keyId: string | undefined): SeriesFil
   const keyIds = readParsed(query, 'consumerApiKeyId', parseKeyIds);
   const tag = readValid(query, 'tag', isTag);
   const externalId = readValid(query, 'externalId', isExternalId);
-  return {
-    ...(keyId === undefined ? {} : { keyId }),
-    ...(keyIds === undefined ? {} : { keyIds }),
-    ...(planId === undefined ? {} : { planId }),
-    ...(tag === undefined ? {} : { tag }),
-    ...(externalId === undefined ? {} : { externalId }),
-  };
+  return definedFields({ keyId, keyIds, planId, tag, externalId });
 }
 
 /** The ids without duplicates, sorted: the same keys in another order are the same query. */

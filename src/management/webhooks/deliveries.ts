@@ -55,8 +55,8 @@ export const listDeliveries: Endpoint = {
     ]);
     return {
       deliveries: deliveries.map(presentDelivery),
-      ...(nextAfterId !== undefined && { nextCursor: writeCursor([nextAfterId], filter) }),
-      ...(total !== undefined && { total }),
+      nextCursor: nextAfterId && writeCursor([nextAfterId], filter),
+      total,
     };
   },
 };

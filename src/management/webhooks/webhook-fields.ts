@@ -9,9 +9,10 @@ import { HEARD_TYPES } from '../../events/event-patterns.ts';
 import type { Webhook } from '../../events/webhook.ts';
 import type { WebhookFields } from '../../events/webhook-service.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { isoSeconds, isoSecondsOrNull } from '../../platform/timestamps.ts';
 import type { ResponseSchema } from '../endpoint.ts';
-import { KEY_FIELDS } from '../keys/key-fields.ts';
+import { distinct, KEY_FIELDS } from '../keys/key-fields.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
 const MASK = '***';
@@ -103,16 +104,11 @@ const OWN_HEADERS = new Set([
 /** The fields in the body. Throws `InvalidBody`. */
 export function readWebhookFields(body: WrittenWebhookFields): Partial<WebhookFields> {
   const { url, events, onlyTags, externalId, description, enabled, batch, headers } = body;
-  return {
-    ...(url !== undefined && { url }),
-    ...(events !== undefined && { events: [...new Set(events)] }),
-    ...(onlyTags !== undefined && { onlyTags: [...new Set(onlyTags)] }),
-    ...(externalId !== undefined && { externalId }),
-    ...(description !== undefined && { description }),
-    ...(enabled !== undefined && { enabled }),
-    ...(batch !== undefined && { batch }),
-    ...(headers !== undefined && { headers: readHeaders(headers ?? {}) }),
-  };
+  return definedFields({
+    ...{ url, events: distinct(events), onlyTags: distinct(onlyTags), externalId },
+    ...{ description, enabled, batch },
+    headers: headers === undefined ? undefined : readHeaders(headers ?? {}),
+  });
 }
 
 function readHeaders(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { AuditFilter, AuditPage } from '../../../audit/audit-log.ts';
+import { definedFields } from '../../../platform/defined-fields.ts';
 import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
 
 /** As many entries of a span of time that meet a filter are sorted at most. If there are more, reading an index in order soon finds a page. */
@@ -40,7 +41,7 @@ function entriesOfSpan(db: RecordsDatabase, filter: AuditFilter, page: AuditPage
   const end = db
     .selectFrom('audit_log')
     .select(sql<number>`max(sequence + 0)`.as('end'))
-    .where(matching({ ...(fromMs !== undefined && { fromMs }), ...(toMs !== undefined && { toMs }) }));
+    .where(matching(definedFields({ fromMs, toMs })));
   const many = matches.where(sql<boolean>`NOT (SELECT hold FROM few)`);
   const newest = sql`ORDER BY sequence DESC LIMIT ${page.limit}`;
   const chosen = sql<{ sequence: number }>`(
