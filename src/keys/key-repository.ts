@@ -28,7 +28,7 @@ export interface FoundSnapshot {
   readonly lookup: Buffer;
   /** Of the secret that has this look-up value: the key's present or its previous one. */
   readonly secretVersion: number;
-  /** The snapshot, or the error with which `findSnapshotById` would reject: one faulty key must not keep the others from being found. */
+  /** The snapshot, or the error with which `find` would reject: one faulty key must not keep the others from being found. */
   readonly snapshot: KeySnapshot | Error;
 }
 
@@ -85,13 +85,8 @@ export interface KeyRepository {
   findOutdated(copies: readonly RecordVersion[]): Promise<readonly OutdatedKey[]>;
   /** Those of the entries that some key has in its `allowedOrigins`. */
   findOriginEntries(entries: readonly string[]): Promise<readonly string[]>;
-  findSnapshotById(keyId: string): Promise<KeySnapshot | undefined>;
-  /**
-   * The snapshots of the keys that exist, by id. One query. An error is the one with which `findSnapshotById` would reject for that key.
-   */
+  /** The snapshots of the keys that exist, by id. One query. An error is the one with which `find` would reject for that key. */
   findSnapshotsOrErrors(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeySnapshot | Error>>;
-  /** The same, in any order; rejects with the error of any of them. */
-  findSnapshotsById(keyIds: readonly string[]): Promise<readonly KeySnapshot[]>;
   /** The names of the keys that exist, by id. One query. */
   findNames(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /**

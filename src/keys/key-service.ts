@@ -85,10 +85,13 @@ export class KeyService {
     return keyList.count(filter, clock.nowMs());
   }
 
-  /** The snapshots of the keys that exist, by id. */
-  async snapshots(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeySnapshot>> {
-    const found = await this.#options.repository.findSnapshotsById(keyIds);
-    return new Map(found.map((snapshot) => [snapshot.keyId, snapshot]));
+  /** The snapshots of the keys that exist. Rejects with the error of any of them. */
+  async snapshots(keyIds: readonly string[]): Promise<readonly KeySnapshot[]> {
+    const found = await this.#options.repository.findSnapshotsOrErrors(keyIds);
+    return [...found.values()].map((snapshot) => {
+      if (snapshot instanceof Error) throw snapshot;
+      return snapshot;
+    });
   }
 
   /** The names of the keys that exist, by id. */

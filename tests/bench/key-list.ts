@@ -121,7 +121,7 @@ async function measure({ keyList, keys, db }: Records): Promise<void> {
     `${'totals of 200 keys'.padEnd(48)} ${figure(await timeOf(() => history.readTotals(some)))}\n`,
   );
   process.stdout.write(
-    `${'snapshots of 200 keys'.padEnd(48)} ${figure(await timeOf(() => keys.findSnapshotsById(some)))}\n`,
+    `${'snapshots of 200 keys'.padEnd(48)} ${figure(await timeOf(() => keys.findSnapshotsOrErrors(some)))}\n`,
   );
 }
 

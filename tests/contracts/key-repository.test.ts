@@ -73,7 +73,7 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
     const [raised, plain] = [sampleKey({ planId: plan.id, overrides }), sampleKey({ planId: plan.id })];
     await store.records.keys.insert(raised, sampleChange());
     await store.records.keys.insert(plain, sampleChange());
-    const limitsOf = async (id: string) => (await store.records.keys.findSnapshotById(id))?.plan?.limits.all;
+    const limitsOf = async (id: string) => (await store.records.keys.find(id))?.snapshot.plan?.limits.all;
     expect(await limitsOf(raised.id)).toMatchObject([
       { id: 'main', limit: 500, baseLimit: 100, endsAtMs: untilMs },
       { id: 'burst', limit: 50, baseLimit: 5, endsAtMs: null },
@@ -97,7 +97,7 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
     await keys.bind(replanned.id, plan.id, sampleChange({ atMs: LATER_MS }));
     const copies = await Promise.all(
       [current, disabled, replanned, gone, unplanned].map(async ({ id }) => {
-        const { version = '' } = (await keys.findSnapshotById(id)) ?? {};
+        const { version = '' } = (await keys.find(id))?.snapshot ?? {};
         return { keyId: id, version };
       }),
     );
@@ -138,8 +138,8 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
     const snapshots = await store.records.keys.findSnapshotsByLookup([other, second.lookup, lookup]);
     expect(new Map(snapshots.map((found) => [found.lookup.toString('hex'), found.snapshot]))).toEqual(
       new Map([
-        [lookup.toString('hex'), await store.records.keys.findSnapshotById(id)],
-        [second.lookup.toString('hex'), await store.records.keys.findSnapshotById(second.id)],
+        [lookup.toString('hex'), (await store.records.keys.find(id))?.snapshot],
+        [second.lookup.toString('hex'), (await store.records.keys.find(second.id))?.snapshot],
       ]),
     );
     expect(await store.records.keys.findSnapshotsByLookup([other])).toEqual([]);
@@ -164,7 +164,7 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
     const renamed = await updated(id, { name: 'renamed', expiresAtMs: null }, LATER_MS + 1);
     expect(renamed.key).toMatchObject({ name: 'renamed', enabled: false, expiresAtMs: null });
     expect(renamed.version).toBe('3.1');
-    expect(await store.records.keys.findSnapshotById(id)).toMatchObject({ version: '3.1', enabled: false });
+    expect((await store.records.keys.find(id))?.snapshot).toMatchObject({ version: '3.1', enabled: false });
   });
 
   it('binds a plan, which then applies instead of the default', async () => {
@@ -214,7 +214,7 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
     expect(await deleteKey(store.records.keys, id, sampleChange())).toBe(true);
     expect(await deleteKey(store.records.keys, id, sampleChange())).toBe(false);
     expect(await store.records.keys.find(id)).toBeUndefined();
-    expect(await store.records.keys.findSnapshotById(id)).toBeUndefined();
+    expect((await store.records.keys.find(id))?.snapshot).toBeUndefined();
     expect(await store.records.keys.findSnapshotsByLookup([lookup])).toEqual([]);
     expect(await updateKey(store.records.keys, id, { name: 'gone' }, sampleChange({ atMs: LATER_MS }))).toBe(
       'key_not_found',
@@ -244,7 +244,7 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
       metadata: { n: 1 },
       tags: ['b', 'c'],
     });
-    expect((await store.records.keys.findSnapshotById(id))?.plan?.id).toBe(plan.id);
+    expect((await store.records.keys.find(id))?.snapshot.plan?.id).toBe(plan.id);
     const cleared = { planId: null, externalId: null, metadata: null, tags: [] };
     expect((await updated(id, cleared, LATER_MS)).key).toMatchObject(cleared);
     expect(
@@ -268,7 +268,7 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
       key: { allowedIps: null },
       version: '2.1',
     });
-    expect((await store.records.keys.findSnapshotById(id))?.restrictions).toBeNull();
+    expect((await store.records.keys.find(id))?.snapshot.restrictions).toBeNull();
   });
 
   it('finds the origins that some key allows, until no key does', async () => {
@@ -279,7 +279,7 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
       [...(await store.records.keys.findOriginEntries([level, page, 'no']))].toSorted();
     expect(await found()).toEqual([level, page]);
     expect((await store.records.keys.find(first.id))?.key.allowedOrigins).toEqual([page, level]);
-    const snapshot = await store.records.keys.findSnapshotById(first.id);
+    const snapshot = (await store.records.keys.find(first.id))?.snapshot;
     expect(snapshot?.restrictions?.origins?.includes('https://a.two.example')).toBe(true);
     await updated(first.id, { allowedOrigins: null }, LATER_MS);
     expect(await found()).toEqual([page]);
@@ -290,10 +290,11 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
 
   it('finds the snapshots of many keys at once, but those that are gone', async () => {
     const keys = [await inserted(), await inserted({ enabled: false })];
-    const found = await store.records.keys.findSnapshotsById([...keys.map(({ id }) => id), sampleKey().id]);
-    const each = await Promise.all(keys.map(({ id }) => store.records.keys.findSnapshotById(id)));
-    expect(found.toSorted((one, other) => (one.keyId < other.keyId ? -1 : 1))).toEqual(each);
-    expect(await store.records.keys.findSnapshotsById([])).toEqual([]);
+    const ids = [...keys.map(({ id }) => id), sampleKey().id];
+    const found = await store.records.keys.findSnapshotsOrErrors(ids);
+    const each = await Promise.all(keys.map(async ({ id }) => (await store.records.keys.find(id))?.snapshot));
+    expect(found).toEqual(new Map(each.map((snapshot) => [snapshot?.keyId, snapshot])));
+    expect(await store.records.keys.findSnapshotsOrErrors([])).toEqual(new Map());
   });
 
   it('finds each of many keys, whatever is wrong with others', async () => {
@@ -304,9 +305,8 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
     });
     const found = await keys.findSnapshotsOrErrors([bound.id, unbound.id, sampleKey().id]);
     expect([...found.keys()].toSorted()).toEqual([bound.id, unbound.id].toSorted());
-    expect(found.get(bound.id)).toEqual(await keys.findSnapshotById(bound.id));
+    expect(found.get(bound.id)).toEqual((await keys.find(bound.id))?.snapshot);
     expect(found.get(unbound.id)).toBeInstanceOf(StoreUnavailable);
-    await expect(keys.findSnapshotsById([bound.id, unbound.id])).rejects.toBeInstanceOf(StoreUnavailable);
   });
 
   it('finds the names of many keys at once, but of those that are gone', async () => {
@@ -325,7 +325,7 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
       ),
       ...plans.map((plan) => store.records.keys.bind(id, plan.id, sampleChange({ atMs: LATER_MS }))),
     ]);
-    expect((await store.records.keys.findSnapshotById(id))?.version).toBe('11.1');
+    expect((await store.records.keys.find(id))?.snapshot.version).toBe('11.1');
   });
 
   it('leaves keys without a plan unlimited when no default plan is named', async () => {
@@ -333,7 +333,7 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
     const keys = new PostgresKeyRepository(store.records.db, changesIn(store.records.db), {
       defaultPlanId: null,
     });
-    expect(await keys.findSnapshotById(id)).toMatchObject({ version: '1.0', plan: null });
+    expect((await keys.find(id))?.snapshot).toMatchObject({ version: '1.0', plan: null });
   });
 
   it('gives no snapshot when the default plan is missing, so that no key is unlimited', async () => {
@@ -347,7 +347,7 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
         'The default plan "gone" does not exist: make it, or set DEFAULT_PLAN_ID to one that does.',
       ),
     };
-    await expect(keys.findSnapshotById(id)).rejects.toMatchObject(failure);
+    await expect(keys.find(id)).rejects.toMatchObject(failure);
     await expect(keys.find(id)).rejects.toMatchObject(failure);
     const [found] = await keys.findSnapshotsByLookup([lookup]);
     expect(found?.snapshot).toBeInstanceOf(StoreUnavailable);
@@ -376,7 +376,7 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
     const reopened = await store.reopen('default');
     expect(await reopened.pendingMigrations()).toEqual([]);
     expect(await reopened.migrate()).toEqual([]);
-    expect(await reopened.keys.findSnapshotById(id)).toMatchObject({ plan: { id: 'default' } });
+    expect((await reopened.keys.find(id))?.snapshot).toMatchObject({ plan: { id: 'default' } });
     await reopened.close();
   });
 });

@@ -64,7 +64,7 @@ describe.each(RECORD_STORES)('the secrets of keys in %s', (_name, create) => {
       secretHint: next.secretHint,
       rotation: { startedAtMs: AT_MS, previousValidUntilMs: UNTIL_MS, previousLastUsedAtMs: null },
     });
-    const snapshot = await store.records.keys.findSnapshotById(id);
+    const snapshot = (await store.records.keys.find(id))?.snapshot;
     expect(snapshot).toMatchObject({
       secretVersion: 2,
       previousSecret: { version: 0, validUntilMs: UNTIL_MS },
@@ -101,7 +101,7 @@ describe.each(RECORD_STORES)('the secrets of keys in %s', (_name, create) => {
     const { id, lookup } = await inserted();
     expect((await rotated(id, { previousValidUntilMs: AT_MS })).key.rotation).toBeNull();
     expect(await found(lookup)).toEqual([]);
-    expect((await store.records.keys.findSnapshotById(id))?.previousSecret).toBeNull();
+    expect((await store.records.keys.find(id))?.snapshot.previousSecret).toBeNull();
   });
 
   it('gives a key no third secret, until the previous one is over', async () => {
@@ -142,7 +142,7 @@ describe.each(RECORD_STORES)('the secrets of keys in %s', (_name, create) => {
     expect((await store.records.keys.find(before.id))?.sealedSecret).toEqual(kept.sealedSecret);
     // The version of a secret is never another one's.
     await rotated(before.id, { atMs: AT_MS + 2 });
-    expect((await store.records.keys.findSnapshotById(before.id))?.secretVersion).toBe(4);
+    expect((await store.records.keys.find(before.id))?.snapshot.secretVersion).toBe(4);
   });
 
   it('ends no rotation that there is not, or that is over', async () => {

@@ -31,9 +31,9 @@ describe('the service of keys', () => {
 
   const now = () => sampleChange({ atMs: clock.nowMs() });
 
-  function service(reveal: 'always' | 'once' = 'always'): KeyService {
+  function service(reveal: 'always' | 'once' = 'always', repository = store.records.keys): KeyService {
     return new KeyService({
-      repository: store.records.keys,
+      repository,
       keyList: store.records.keyList,
       versions,
       vault,
@@ -53,7 +53,7 @@ describe('the service of keys', () => {
   }
 
   async function storedVersion(keyId: string): Promise<string | undefined> {
-    return (await store.records.keys.findSnapshotById(keyId))?.version;
+    return (await store.records.keys.find(keyId))?.snapshot.version;
   }
 
   it('retires no key that its deleter has lost sight of', async () => {
@@ -130,6 +130,15 @@ describe('the service of keys', () => {
     expect(second).not.toHaveProperty('next');
     expect(await keys.page({ ...list, limit: 4 })).not.toHaveProperty('next');
     expect(await keys.count(list.filter)).toBe(4);
+  });
+
+  it('shows no snapshots of keys where one of them can not be read', async () => {
+    const { key } = await service().create({ name: 'without a plan' }, now());
+    expect(await service().snapshots([key.id, ABSENT])).toMatchObject([{ keyId: key.id }]);
+    const failure = new StoreUnavailable('postgres', new Error('the default plan is gone'));
+    const findSnapshotsOrErrors = async () => new Map([[key.id, failure]]);
+    const failing = service('always', { ...store.records.keys, findSnapshotsOrErrors });
+    await expect(failing.snapshots([key.id])).rejects.toBe(failure);
   });
 
   it('announces a change before it writes and settles it after', async () => {

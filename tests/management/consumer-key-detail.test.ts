@@ -150,7 +150,7 @@ async function boundKey(limit: number, period: string) {
   await management
     .send('post', '/api-keys/apply-rate-limit', { consumerApiKeyId: id, rateLimitId })
     .expect(200);
-  const snapshot = await management.records.keys.findSnapshotById(id);
+  const snapshot = (await management.records.keys.find(id))?.snapshot;
   if (snapshot === undefined) throw new Error('the key that was just made is gone');
   return {
     id,

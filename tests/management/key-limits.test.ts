@@ -24,7 +24,7 @@ async function limitedKey(): Promise<{ readonly id: string; readonly path: strin
 }
 
 async function use(id: string, customerId = 'anonymous'): Promise<string> {
-  const snapshot = await management.records.keys.findSnapshotById(id);
+  const snapshot = (await management.records.keys.find(id))?.snapshot;
   const limits = snapshot?.plan?.limits.all ?? [];
   const version = snapshot?.version ?? '';
   return (await decide(management.limiter, subject(id, { version, limits, customerId }))).kind;

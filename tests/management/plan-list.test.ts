@@ -96,7 +96,9 @@ describe('DELETE /rate-limit/{rateLimitId}?rebindTo', () => {
   it('binds all keys to the other plan, with their next request, and deletes this one', async () => {
     const [from, to] = [await management.createPlan(), await management.createPlan({ limit: 3 })];
     const ids = [await keyUnder(from.rateLimitId), await keyUnder(from.rateLimitId)];
-    const before = await Promise.all(ids.map((id) => management.records.keys.findSnapshotById(id)));
+    const before = await Promise.all(
+      ids.map(async (id) => (await management.records.keys.find(id))?.snapshot),
+    );
     const path = `${LIST}/${from.rateLimitId}`;
     const rejected = await management.send('delete', path).expect(409);
     expect(rejected.body).toMatchObject({ code: 'plan_in_use', boundKeys: 2 });

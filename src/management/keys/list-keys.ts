@@ -70,7 +70,7 @@ async function readLimits(
   keyIds: readonly string[],
   services: ManagementServices,
 ): Promise<ReadonlyMap<string, readonly object[]>> {
-  const snapshots = [...(await services.keys.snapshots(keyIds)).values()];
+  const snapshots = await services.keys.snapshots(keyIds);
   const requests = snapshots.map(({ keyId, plan }) => ({
     keyId,
     limits: plan?.limits.all ?? [],

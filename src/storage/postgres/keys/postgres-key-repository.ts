@@ -132,23 +132,11 @@ export class PostgresKeyRepository implements KeyRepository {
     return rows.map(({ entry }) => entry);
   }
 
-  findSnapshotById(keyId: string): Promise<KeySnapshot | undefined> {
-    return this.#findSnapshot(this.#db, keyId);
-  }
-
   async findSnapshotsOrErrors(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeySnapshot | Error>> {
     const rows = await this.#selectCopies()
       .where('consumer_keys.id', 'in', sql<string>`(SELECT unnest(${keyIds}::text[]))`)
       .execute();
     return new Map(rows.map((row) => [row.id, snapshotOrError(row, this.#snapshots)]));
-  }
-
-  async findSnapshotsById(keyIds: readonly string[]): Promise<readonly KeySnapshot[]> {
-    const found = await this.findSnapshotsOrErrors(keyIds);
-    return [...found.values()].map((snapshot) => {
-      if (snapshot instanceof Error) throw snapshot;
-      return snapshot;
-    });
   }
 
   async findNames(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -184,7 +172,10 @@ export class PostgresKeyRepository implements KeyRepository {
       // A binding leaves the tags alone.
       if (updated === undefined || updated === 'too_many_tags') return 'key_not_found';
       if (typeof updated === 'string') return updated;
-      return (await this.#findSnapshot(trx, keyId)) ?? 'key_not_found';
+      const row = await selectSnapshots(trx, this.#defaultPlanId)
+        .where('consumer_keys.id', '=', keyId)
+        .executeTakeFirstOrThrow();
+      return snapshotOfRow(row, this.#snapshots);
     });
   }
 
@@ -213,13 +204,6 @@ export class PostgresKeyRepository implements KeyRepository {
     return selectSnapshots(this.#db, this.#defaultPlanId).$if(this.#withOwners, (copies) =>
       copies.select(OWNER_COLUMNS),
     );
-  }
-
-  async #findSnapshot(db: RecordsDatabase, keyId: string): Promise<KeySnapshot | undefined> {
-    const row = await selectSnapshots(db, this.#defaultPlanId)
-      .where('consumer_keys.id', '=', keyId)
-      .executeTakeFirst();
-    return row && snapshotOfRow(row, this.#snapshots);
   }
 }
 
