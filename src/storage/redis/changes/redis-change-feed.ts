@@ -49,7 +49,7 @@ export class RedisChangeFeed implements ChangeFeed {
 
   /** Makes caches forget everything. To be called when a connection may lead to another server, which may have missed changes. */
   distrust(): void {
-    this.#tellReset();
+    for (const reset of this.#reset) reset();
   }
 
   /** Stops the timer. The owner of the connection closes it. */
@@ -62,7 +62,7 @@ export class RedisChangeFeed implements ChangeFeed {
       await this.#redis.subscribe(CHANGES_CHANNEL);
       this.#isSubscribed = true;
       this.#fault = undefined;
-      this.#tellReset();
+      this.distrust();
     } catch (error) {
       // Else the connection broke: 'close' follows, then 'ready' and another attempt.
       if (error instanceof Error && error.name === 'ReplyError') this.#fault = failureReason(error);
@@ -74,11 +74,7 @@ export class RedisChangeFeed implements ChangeFeed {
     this.#fault = undefined;
     if (!this.#isSubscribed) return;
     this.#isSubscribed = false;
-    this.#tellReset();
-  }
-
-  #tellReset(): void {
-    for (const reset of this.#reset) reset();
+    this.distrust();
   }
 
   async #tryConnection(): Promise<void> {
