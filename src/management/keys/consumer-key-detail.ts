@@ -7,7 +7,7 @@ import { windowEndMs } from '../../limiter/period.ts';
 import { type DecidedWindow, limitAt, remainingIn, tightestWindow } from '../../limiter/request-limits.ts';
 import type { WindowCounter } from '../../limiter/window-counters.ts';
 import { isoSeconds, isoSecondsUp } from '../../platform/timestamps.ts';
-import type { CustomerUsage, EndpointUsage, KeyUsage, UsageCounts } from '../../usage/usage-counts.ts';
+import type { UsageCounts } from '../../usage/usage-counts.ts';
 import { type Endpoint, type ManagementServices, Reply } from '../endpoint.ts';
 import { queryParameters } from '../query-parameters.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
@@ -97,7 +97,12 @@ export const showConsumerKey: Endpoint = {
       createdAt: isoSeconds(key.createdAtMs),
       lastUpdated: isoSeconds(key.updatedAtMs),
       ...presentKeyFields({ ...key, lastUsedAtMs: usage.lastUsedAtMs }),
-      usage: { ...presentTotals(usage), rateLimits, ...presentLists(usage) },
+      usage: {
+        ...presentTotals(usage),
+        rateLimits,
+        endpoints: usage.endpoints,
+        usageByCustomer: usage.customers,
+      },
     });
   },
 };
@@ -157,20 +162,4 @@ export function presentTotals(usage: UsageCounts): object {
     successfulRequests: usage.successful,
     failedRequests: usage.failed,
   };
-}
-
-function presentLists(usage: KeyUsage): object {
-  return {
-    endpoints: usage.endpoints.map(presentEndpoint),
-    usageByCustomer: usage.customers.map(presentCustomer),
-  };
-}
-
-function presentEndpoint(usage: EndpointUsage): object {
-  const { endpoint, requests, successful, failed, averageResponseTimeMs } = usage;
-  return { endpoint, requests, successful, failed, averageResponseTimeMs };
-}
-
-function presentCustomer({ customerId, requests, successful, failed }: CustomerUsage): object {
-  return { customerId, requests, successful, failed };
 }
