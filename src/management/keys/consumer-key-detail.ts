@@ -147,7 +147,8 @@ function windowOf({ limit, used, granted, resetAtMs }: WindowCounter, nowMs: num
   };
 }
 
-function presentWindow(window: DecidedWindow): object {
+/** The state of a window. */
+export function presentWindow(window: DecidedWindow): object {
   return {
     limit: window.quota,
     remaining: remainingIn(window),

@@ -2,12 +2,13 @@ import { TollgateError } from '../../errors.ts';
 import { bodySchema } from '../../http/body-schema.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { Verdict, VerifiedRequest, VerifyingClient } from '../../keys/key-verifier.ts';
-import { CUSTOMER_ID, type DecidedWindow, remainingIn } from '../../limiter/request-limits.ts';
+import { CUSTOMER_ID } from '../../limiter/request-limits.ts';
 import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../../paths/path-matcher.ts';
 import type { Principal } from '../../permissions/principal.ts';
-import { isoSecondsOrNull, isoSecondsUp } from '../../platform/timestamps.ts';
+import { isoSecondsOrNull } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { presentWindow } from './consumer-key-detail.ts';
 import { PRESENTED_SECRET } from './secret-fields.ts';
 
 const LONGEST_PATH = 8192;
@@ -140,17 +141,9 @@ function presentKey(
     metadata: owner?.metadata ?? null,
     expiresAt: isoSecondsOrNull(expiresAtMs),
     customerId,
-    limits: windows.filter(({ limit }) => limit.mode === 'enforce').map(presentWindow),
+    limits: windows
+      .filter(({ limit }) => limit.mode === 'enforce')
+      .map((window) => ({ limitId: window.limit.id, ...presentWindow(window) })),
     retryAfterSeconds,
-  };
-}
-
-function presentWindow(window: DecidedWindow): object {
-  const { limit, quota, resetAtMs } = window;
-  return {
-    limitId: limit.id,
-    limit: quota,
-    remaining: remainingIn(window),
-    resetTime: isoSecondsUp(resetAtMs),
   };
 }
