@@ -94,7 +94,7 @@ function endpointUsage([endpoint, counts]: readonly [string, Counts]): EndpointU
 }
 
 /** The mean over forwarded requests, two decimals; 0 when none was forwarded. */
-function averageMs({ forwarded, forwardedUs }: Pick<Counts, 'forwarded' | 'forwardedUs'>): number {
+export function averageMs({ forwarded, forwardedUs }: Pick<Counts, 'forwarded' | 'forwardedUs'>): number {
   return forwarded === 0 ? 0 : Math.round(forwardedUs / forwarded / 10) / 100;
 }
 

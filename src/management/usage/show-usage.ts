@@ -2,6 +2,7 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import { TollgateError } from '../../errors.ts';
 import { type CsvValue, csvFile } from '../../platform/text/csv.ts';
 import { isoSeconds } from '../../platform/timestamps.ts';
+import { averageMs } from '../../usage/combine-usage.ts';
 import type { Grouping, SeriesPosition, SeriesRow } from '../../usage/series/series-store.ts';
 import { MAX_SERIES_ROWS, type SeriesPage } from '../../usage/series/usage-series.ts';
 import { type Call, type Endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
@@ -192,22 +193,13 @@ function presentRow(
   groupBy: readonly Grouping[],
   names: KeyNames | undefined,
 ): Readonly<Record<string, CsvValue>> {
-  const {
-    requests,
-    successful,
-    forwarded,
-    forwardedUs,
-    rateLimited,
-    clientErrors,
-    serverErrors,
-    shadowLimited,
-  } = row.counts;
+  const { requests, successful, forwarded, rateLimited, clientErrors, serverErrors, shadowLimited } =
+    row.counts;
   const group = groupBy.flatMap((grouping, index): readonly (readonly [string, CsvValue])[] => {
     const name = row.group[index] ?? '';
     const field = [GROUP_FIELDS[grouping], grouping === 'rateLimit' && name === '' ? null : name] as const;
     return grouping === 'key' && names !== undefined ? [field, [KEY_NAME, names.get(name) ?? null]] : [field];
   });
-  const meanUs = forwarded === 0 ? 0 : forwardedUs / forwarded;
   return {
     start: isoSeconds(row.startMs),
     ...Object.fromEntries(group),
@@ -218,7 +210,7 @@ function presentRow(
     clientErrors,
     serverErrors,
     shadowLimited,
-    averageResponseTimeMs: Math.round(meanUs / 10) / 100,
+    averageResponseTimeMs: averageMs(row.counts),
     forwarded,
   };
 }
