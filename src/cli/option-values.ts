@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { SUGGESTED_GRACE_SECONDS } from '../client/suggested-grace.ts';
-import type { Clock } from '../platform/clock.ts';
+import { systemClock } from '../platform/clock.ts';
 import { EXACT_NUMBER_RULE, inexactNumberIn } from '../platform/text/exact-numbers.ts';
 import { fieldName } from '../platform/text/field-name.ts';
 import { CommandFault } from './command-fault.ts';
@@ -68,10 +68,10 @@ export function graceOption(): Option {
 }
 
 /** An instant as the interface accepts it. A duration counts from now, into the past or the future; other text is unchanged. */
-export function instant(text: string, direction: 'ago' | 'from now', clock: Clock): string {
+export function instant(text: string, direction: 'ago' | 'from now'): string {
   const ms = durationMs(text);
   if (ms === undefined) return text;
-  const at = new Date(clock.nowMs() + (direction === 'ago' ? -ms : ms));
+  const at = new Date(systemClock.nowMs() + (direction === 'ago' ? -ms : ms));
   if (Number.isNaN(at.getTime())) throw new CommandFault('usage', `${text} is too long.`);
   return `${at.toISOString().slice(0, 19)}Z`;
 }

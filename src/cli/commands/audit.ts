@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pagesOf as allPages } from '../../client/list-pages.ts';
 import type { components, paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
-import { systemClock } from '../../platform/clock.ts';
 import { isTemporary, waitMsAfter } from '../api/follow-events.ts';
 import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
 import { readObject } from '../api/read-object.ts';
@@ -160,8 +159,8 @@ async function entriesAfter(last: string, session: Session, query: Query): Promi
 
 function queryOf({ from, to, action, actor, target }: AuditOptions): Query {
   return {
-    ...(from !== undefined && { from: instant(from, 'ago', systemClock) }),
-    ...(to !== undefined && { to: instant(to, 'ago', systemClock) }),
+    ...(from !== undefined && { from: instant(from, 'ago') }),
+    ...(to !== undefined && { to: instant(to, 'ago') }),
     // The gateway checks the action, and lists the known ones if it is unknown.
     ...(action !== undefined && { action: action as NonNullable<Query['action']> }),
     ...(actor !== undefined && { actorId: actor }),

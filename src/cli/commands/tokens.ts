@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
-import { systemClock } from '../../platform/clock.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../api/confirmation.ts';
 import { oneByName } from '../api/one-by-name.ts';
 import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
@@ -91,7 +90,7 @@ Examples:
       scopes: [...scope] as NewToken['scopes'],
       ...(onlyTag !== undefined && { onlyTags: [...onlyTag] }),
       ...(allowedIp !== undefined && { allowedIps: [...allowedIp] }),
-      ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
+      ...(expires !== undefined && { expiresAt: instant(expires, 'from now') }),
     };
     const made = await keepSecret(session, options, () =>
       bodyOf(client.POST('/tollgate/admin-token/create', { body })),

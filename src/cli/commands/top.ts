@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Option } from 'commander';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
-import { systemClock } from '../../platform/clock.ts';
 import { managed, type Session } from '../api/session.ts';
 import type { Declare } from '../declare.ts';
 import { instant, seconds, wholeNumberFrom } from '../option-values.ts';
@@ -60,7 +59,7 @@ export const declareTop: Declare = (command, terminal) =>
 
 async function busiest({ client }: Session, { from, count }: TopOptions): Promise<readonly BusyKey[]> {
   const query = {
-    from: instant(from, 'ago', systemClock),
+    from: instant(from, 'ago'),
     interval: 'total' as const,
     groupBy: 'key',
     top: count,

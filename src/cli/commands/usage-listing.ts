@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import type { paths } from '../../client/management-api.ts';
-import { systemClock } from '../../platform/clock.ts';
 import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
 import { instant, wholeNumber } from '../option-values.ts';
 import type { Column, Listing } from '../output/columns.ts';
@@ -60,8 +59,8 @@ export async function writeUsage(
 
 function queryOf({ from, to, interval, timeZone, groupBy, top, plan }: UsageOptions): Query {
   return {
-    ...(from !== undefined && { from: instant(from, 'ago', systemClock) }),
-    ...(to !== undefined && { to: instant(to, 'ago', systemClock) }),
+    ...(from !== undefined && { from: instant(from, 'ago') }),
+    ...(to !== undefined && { to: instant(to, 'ago') }),
     ...(interval !== undefined && { interval: interval as 'hour' }),
     ...(timeZone !== undefined && { timeZone }),
     ...(groupBy !== undefined && { groupBy }),

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { components } from '../../../client/management-api.ts';
 import type { ManagementClient } from '../../../client/management-client.ts';
-import { systemClock } from '../../../platform/clock.ts';
 import { keyIdOf } from '../../api/key-by-name.ts';
 import { CommandFault } from '../../command-fault.ts';
 import { collect, instant } from '../../option-values.ts';
@@ -95,7 +94,7 @@ function fieldsOf(
     case 'set-plan':
       return { rateLimitId: toPlan ?? null };
     case 'set-expiry':
-      return { expiresAt: expires === undefined ? null : instant(expires, 'from now', systemClock) };
+      return { expiresAt: expires === undefined ? null : instant(expires, 'from now') };
     case 'clear-override':
       return override === undefined ? {} : { limitId: override };
     case 'enable':

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { paths } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
-import { systemClock } from '../../../platform/clock.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
 import { keyIdOf, namedKey } from '../../api/key-by-name.ts';
 import { keepSecret, makesSecret, type SecretFileOptions } from '../../api/secret-file.ts';
@@ -18,7 +17,7 @@ import {
   keyFieldOptions,
   keyFieldsOf,
 } from './key-field-options.ts';
-import { keyListing } from './key-listing.ts';
+import { KEYS } from './key-listing.ts';
 
 type NewKey = paths['/consumer-api-key/create']['post']['requestBody']['content']['application/json'];
 
@@ -129,7 +128,7 @@ async function change({ client, output }: Session, key: string, body: KeyChange)
   const changed = await bodyOf(
     client.PATCH('/consumer-api-key/{consumerApiKeyId}', { params: { path }, body }),
   );
-  await output.item(keyListing(systemClock.nowMs()), changed);
+  await output.item(KEYS, changed);
 }
 
 const MADE_KEY: Listing<{

@@ -1,12 +1,11 @@
 import type { paths } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
-import { systemClock } from '../../../platform/clock.ts';
 import { askSecret } from '../../api/ask-secret.ts';
 import { audited, managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { Declare } from '../../declare.ts';
 import type { Listing } from '../../output/columns.ts';
-import { keyListing } from './key-listing.ts';
+import { KEYS } from './key-listing.ts';
 
 type FoundKey = paths['/api-keys/find']['post']['responses'][200]['content']['application/json'];
 
@@ -30,11 +29,11 @@ Examples:
     if (find.args.length > 0)
       throw new CommandFault('usage', 'The secret comes from standard input, never from an argument.');
     const secret = await askSecret('Secret: ', terminal);
-    await output.item(foundKeyListing(), await bodyOf(client.POST('/api-keys/find', { body: { secret } })));
+    await output.item(FOUND_KEY, await bodyOf(client.POST('/api-keys/find', { body: { secret } })));
   });
 };
 
-function foundKeyListing(): Listing<FoundKey> {
-  const { columns, idOf } = keyListing(systemClock.nowMs());
-  return { columns: [...columns, { name: 'secret', toCell: ({ matchedSecret }) => matchedSecret }], idOf };
-}
+const FOUND_KEY: Listing<FoundKey> = {
+  columns: [...KEYS.columns, { name: 'secret', toCell: ({ matchedSecret }) => matchedSecret }],
+  idOf: KEYS.idOf,
+};

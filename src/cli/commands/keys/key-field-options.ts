@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import type { paths } from '../../../client/management-api.ts';
-import { systemClock } from '../../../platform/clock.ts';
 import { readFields } from '../../api/read-object.ts';
 import { CommandFault } from '../../command-fault.ts';
 import { collect, instant, jsonObject } from '../../option-values.ts';
@@ -64,7 +63,7 @@ export async function keyFieldsOf(options: KeyFieldOptions): Promise<Record<stri
   const { file, clear = [] } = options;
   const fields: KeyChange = {
     ...(plan !== undefined && { rateLimitId: plan }),
-    ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
+    ...(expires !== undefined && { expiresAt: instant(expires, 'from now') }),
     ...(externalId !== undefined && { externalId }),
     ...(tag !== undefined && { tags: [...tag] }),
     ...(metadata !== undefined && { metadata: metadata as Record<string, never> }),
@@ -107,7 +106,7 @@ function overridesOf(texts: readonly string[]): NonNullable<KeyChange['overrides
     const [, limitId, limit, until] = /^([^=]+)=(\d{1,15})(?:@(.+))?$/.exec(text) ?? [];
     if (limitId === undefined)
       throw new CommandFault('usage', '--override must be like main=5000 or main=5000@2027-01-01T00:00:00Z.');
-    const ends = until === undefined ? {} : { until: instant(until, 'from now', systemClock) };
+    const ends = until === undefined ? {} : { until: instant(until, 'from now') };
     return [limitId, { limit: Number(limit), ...ends }] as const;
   });
   const ids = overrides.map(([limitId]) => limitId);

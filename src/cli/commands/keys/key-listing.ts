@@ -1,4 +1,5 @@
 import type { paths } from '../../../client/management-api.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import type { Cell, Listing } from '../../output/columns.ts';
 
 /** A key as the list and the changes show it. */
@@ -11,45 +12,39 @@ type KeyDetail = Omit<
   'secret'
 > & { readonly secret?: string };
 
-/** `nowMs` decides which keys have expired. */
-export function keyListing(nowMs: number): Listing<Key> {
-  return {
-    columns: [
-      { name: 'id', toCell: ({ consumerApiKeyId }) => consumerApiKeyId },
-      { name: 'name', toCell: ({ name }) => name },
-      { name: 'status', toCell: (key) => statusOf(key, nowMs) },
-      { name: 'plan', toCell: ({ rateLimitId }) => rateLimitId ?? '(default)' },
-      { name: 'expires', toCell: ({ expiresAt }) => expiresAt },
-      { name: 'tags', toCell: ({ tags }) => tags.join(' ') },
-      { name: 'owner', toCell: ({ externalId }) => externalId },
-      { name: 'created', toCell: ({ createdAt }) => createdAt },
-    ],
-    idOf: ({ consumerApiKeyId }) => consumerApiKeyId,
-  };
-}
+export const KEYS: Listing<Key> = {
+  columns: [
+    { name: 'id', toCell: ({ consumerApiKeyId }) => consumerApiKeyId },
+    { name: 'name', toCell: ({ name }) => name },
+    { name: 'status', toCell: statusOf },
+    { name: 'plan', toCell: ({ rateLimitId }) => rateLimitId ?? '(default)' },
+    { name: 'expires', toCell: ({ expiresAt }) => expiresAt },
+    { name: 'tags', toCell: ({ tags }) => tags.join(' ') },
+    { name: 'owner', toCell: ({ externalId }) => externalId },
+    { name: 'created', toCell: ({ createdAt }) => createdAt },
+  ],
+  idOf: ({ consumerApiKeyId }) => consumerApiKeyId,
+};
 
-export function keyDetailListing(nowMs: number): Listing<KeyDetail> {
-  const { columns, idOf } = keyListing(nowMs);
-  return {
-    columns: [
-      ...columns,
-      { name: 'updated', toCell: ({ lastUpdated }) => lastUpdated },
-      { name: 'addresses', toCell: ({ allowedIps }) => allowedIps?.join(' ') },
-      { name: 'origins', toCell: ({ allowedOrigins }) => allowedOrigins?.join(' ') },
-      { name: 'metadata', toCell: ({ metadata }) => metadata && JSON.stringify(metadata) },
-      { name: 'secret', toCell: ({ secret }) => secret ?? '(--reveal shows it)' },
-      { name: 'requests', toCell: ({ usage }) => usage.totalRequests },
-      { name: 'successful', toCell: ({ usage }) => usage.successfulRequests },
-      { name: 'failed', toCell: ({ usage }) => usage.failedRequests },
-      { name: 'remaining', toCell: ({ usage }) => remainingOf(usage.rateLimits) },
-    ],
-    idOf,
-  };
-}
+export const KEY_DETAIL: Listing<KeyDetail> = {
+  columns: [
+    ...KEYS.columns,
+    { name: 'updated', toCell: ({ lastUpdated }) => lastUpdated },
+    { name: 'addresses', toCell: ({ allowedIps }) => allowedIps?.join(' ') },
+    { name: 'origins', toCell: ({ allowedOrigins }) => allowedOrigins?.join(' ') },
+    { name: 'metadata', toCell: ({ metadata }) => metadata && JSON.stringify(metadata) },
+    { name: 'secret', toCell: ({ secret }) => secret ?? '(--reveal shows it)' },
+    { name: 'requests', toCell: ({ usage }) => usage.totalRequests },
+    { name: 'successful', toCell: ({ usage }) => usage.successfulRequests },
+    { name: 'failed', toCell: ({ usage }) => usage.failedRequests },
+    { name: 'remaining', toCell: ({ usage }) => remainingOf(usage.rateLimits) },
+  ],
+  idOf: KEYS.idOf,
+};
 
-function statusOf({ enabled, expiresAt }: Key, nowMs: number): string {
+function statusOf({ enabled, expiresAt }: Key): string {
   if (!enabled) return 'disabled';
-  return expiresAt !== null && Date.parse(expiresAt) <= nowMs ? 'expired' : 'active';
+  return expiresAt !== null && Date.parse(expiresAt) <= systemClock.nowMs() ? 'expired' : 'active';
 }
 
 function remainingOf(window: KeyDetail['usage']['rateLimits']): Cell {

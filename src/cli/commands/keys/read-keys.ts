@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander';
 import { bodyOf, type ManagementClient } from '../../../client/management-client.ts';
-import { systemClock } from '../../../platform/clock.ts';
 import { keyIdOf } from '../../api/key-by-name.ts';
 import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
 import { managed } from '../../api/session.ts';
@@ -8,7 +7,7 @@ import { CommandFault } from '../../command-fault.ts';
 import type { Terminal } from '../../terminal.ts';
 import { type UsageOptions, usageOptions, writeUsage } from '../usage-listing.ts';
 import { filtered, type KeyFilterOptions, keyFilterOf } from './key-filter-options.ts';
-import { keyDetailListing, keyListing } from './key-listing.ts';
+import { KEY_DETAIL, KEYS } from './key-listing.ts';
 
 interface ListOptions extends PageOptions, KeyFilterOptions {
   readonly sort?: 'createdAt' | 'name' | 'lastUsedAt' | 'expiresAt';
@@ -49,7 +48,7 @@ Examples:
       const { apiKeys, nextCursor } = await bodyOf(client.GET('/consumer-api-key', { params: { query } }));
       return { items: apiKeys, nextCursor };
     });
-    await output.list(keyListing(systemClock.nowMs()), pages);
+    await output.list(KEYS, pages);
   });
 }
 
@@ -80,7 +79,7 @@ Examples:
         client.GET('/consumer-api-key/{consumerApiKeyId}', { params: { path, query } }),
       );
       if (reveal && MASKED.test(secret)) throw await notShown(client);
-      await output.item(keyDetailListing(systemClock.nowMs()), reveal ? { ...detail, secret } : detail);
+      await output.item(KEY_DETAIL, reveal ? { ...detail, secret } : detail);
     },
   );
 }

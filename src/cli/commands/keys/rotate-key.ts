@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { bodyOf, type ManagementClient } from '../../../client/management-client.ts';
-import { systemClock } from '../../../platform/clock.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
 import { keyIdOf } from '../../api/key-by-name.ts';
 import { keepSecret, makesSecret, type SecretFileOptions } from '../../api/secret-file.ts';
@@ -10,7 +9,7 @@ import { graceOption, instant } from '../../option-values.ts';
 import { rotatedListing } from '../../output/new-secret.ts';
 import type { Terminal } from '../../terminal.ts';
 import { type HandoverOptions, handoverField, mayHandOver } from './handover-option.ts';
-import { keyListing } from './key-listing.ts';
+import { KEYS } from './key-listing.ts';
 
 interface RotateOptions extends ConfirmationOptions, SecretFileOptions, HandoverOptions {
   readonly grace: number;
@@ -65,7 +64,7 @@ Examples:
       const body = {
         graceSeconds: grace,
         ...handoverField(options),
-        ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
+        ...(expires !== undefined && { expiresAt: instant(expires, 'from now') }),
       };
       const rotated = await keepSecret(session, options, () =>
         bodyOf(client.POST('/consumer-api-key/{consumerApiKeyId}/rotate', { params: { path }, body })),
@@ -97,7 +96,7 @@ function declareEndRotation(keys: Command, terminal: Terminal): void {
     const consequence = `The ${lost} secret of the key ${key} is rejected from the next request on.`;
     if (!(await isConfirmed(consequence, options, session))) return;
     await output.item(
-      keyListing(systemClock.nowMs()),
+      KEYS,
       await bodyOf(
         client.POST('/consumer-api-key/{consumerApiKeyId}/end-rotation', {
           params: { path },
