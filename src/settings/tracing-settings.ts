@@ -1,3 +1,4 @@
+import { withoutUndefined } from '../platform/without-undefined.ts';
 import type { Environment } from './read-setting.ts';
 import { count, oneOf, type Parse, part, text } from './setting-parsers.ts';
 
@@ -50,21 +51,17 @@ export function readTracing(environment: Environment, faults: string[]) {
   );
   const sampler = read(SAMPLER, 'OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on';
   const chosenRatio = read(part('a number from 0 to 1'), 'OTEL_TRACES_SAMPLER_ARG');
-  const scheduledDelayMillis = read(count(1, 3_600_000), 'OTEL_BSP_SCHEDULE_DELAY');
-  const exportTimeoutMillis = read(count(1, 3_600_000), 'OTEL_BSP_EXPORT_TIMEOUT');
-  const maxQueueSize = read(count(1, 1_000_000), 'OTEL_BSP_MAX_QUEUE_SIZE');
-  const maxExportBatchSize = read(count(1, 1_000_000), 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE');
   return {
     protocol: protocol ?? 'http/protobuf',
     sampler: withoutParent(sampler),
     isParentBased: sampler.startsWith('parentbased_'),
     ratio: chosenRatio ?? 1,
-    batches: {
-      ...(scheduledDelayMillis !== undefined && { scheduledDelayMillis }),
-      ...(exportTimeoutMillis !== undefined && { exportTimeoutMillis }),
-      ...(maxQueueSize !== undefined && { maxQueueSize }),
-      ...(maxExportBatchSize !== undefined && { maxExportBatchSize }),
-    },
+    batches: withoutUndefined({
+      scheduledDelayMillis: read(count(1, 3_600_000), 'OTEL_BSP_SCHEDULE_DELAY'),
+      exportTimeoutMillis: read(count(1, 3_600_000), 'OTEL_BSP_EXPORT_TIMEOUT'),
+      maxQueueSize: read(count(1, 1_000_000), 'OTEL_BSP_MAX_QUEUE_SIZE'),
+      maxExportBatchSize: read(count(1, 1_000_000), 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE'),
+    }),
   };
 }
 

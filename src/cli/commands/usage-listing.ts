@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { paths } from '../../client/management-api.ts';
+import { withoutUndefined } from '../../platform/without-undefined.ts';
 import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
 import { instant, wholeNumber } from '../option-values.ts';
 import type { Column, Listing } from '../output/columns.ts';
@@ -58,15 +59,12 @@ export async function writeUsage(
 }
 
 function queryOf({ from, to, interval, timeZone, groupBy, top, plan }: UsageOptions): Query {
-  return {
-    ...(from !== undefined && { from: instant(from, 'ago') }),
-    ...(to !== undefined && { to: instant(to, 'ago') }),
-    ...(interval !== undefined && { interval: interval as 'hour' }),
-    ...(timeZone !== undefined && { timeZone }),
-    ...(groupBy !== undefined && { groupBy }),
-    ...(top !== undefined && { top }),
-    ...(plan !== undefined && { rateLimitId: plan }),
-  };
+  return withoutUndefined({
+    from: from && instant(from, 'ago'),
+    to: to && instant(to, 'ago'),
+    interval: interval as Query['interval'],
+    ...{ timeZone, groupBy, top, rateLimitId: plan },
+  });
 }
 
 /** Sorts the rows of each start by requests, with the sum of the others last. */

@@ -1,4 +1,5 @@
 import { bodyOf } from '../../client/management-client.ts';
+import { withoutUndefined } from '../../platform/without-undefined.ts';
 import { managed } from '../api/session.ts';
 import type { Declare } from '../declare.ts';
 import { type UsageOptions, usageOptions, writeUsage } from './usage-listing.ts';
@@ -24,10 +25,7 @@ export const declareUsage: Declare = (command, terminal) =>
     terminal,
     async ({ client, output }, _words, options) => {
       const { tag, externalId } = options;
-      const filter = {
-        ...(tag !== undefined && { tag }),
-        ...(externalId !== undefined && { externalId }),
-      };
+      const filter = withoutUndefined({ tag, externalId });
       await writeUsage(options, output, (query) =>
         bodyOf(client.GET('/api-keys/usage', { params: { query: { ...query, ...filter } } })),
       );

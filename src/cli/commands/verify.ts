@@ -1,6 +1,7 @@
 import { Option } from 'commander';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
+import { withoutUndefined } from '../../platform/without-undefined.ts';
 import { askSecret } from '../api/ask-secret.ts';
 import { managed } from '../api/session.ts';
 import { CommandFault } from '../command-fault.ts';
@@ -61,12 +62,7 @@ async function questionOf(options: VerifyOptions, terminal: Terminal): Promise<Q
   return {
     secret: await askSecret('Secret: ', terminal),
     count,
-    ...(method !== undefined && { method }),
-    ...(path !== undefined && { path }),
-    ...(customer !== undefined && { customerId: customer }),
-    ...(address !== undefined && { address }),
-    ...(origin !== undefined && { origin }),
-    ...(cost !== undefined && { cost }),
+    ...withoutUndefined({ method, path, customerId: customer, address, origin, cost }),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { withoutUndefined } from '../../../platform/without-undefined.ts';
 import { collect } from '../../option-values.ts';
 
 /** The options that choose keys. */
@@ -25,11 +26,5 @@ export function filtered(command: Command): Command {
 
 /** The parameters of the list of keys for these options. */
 export function keyFilterOf({ plan, tag, externalId, search, status }: KeyFilterOptions) {
-  return {
-    ...(search !== undefined && { q: search }),
-    ...(status !== undefined && { status }),
-    ...(plan !== undefined && { rateLimitId: plan }),
-    ...(tag !== undefined && { tag: [...tag] }),
-    ...(externalId !== undefined && { externalId }),
-  };
+  return withoutUndefined({ q: search, status, rateLimitId: plan, tag: tag && [...tag], externalId });
 }

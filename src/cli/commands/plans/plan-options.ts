@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { withoutUndefined } from '../../../platform/without-undefined.ts';
 import { readFields } from '../../api/read-object.ts';
 import { wholeNumber } from '../../option-values.ts';
 
@@ -33,8 +34,6 @@ export async function fieldsOf({
 }: PlanOptions): Promise<Record<string, unknown>> {
   return {
     ...(await readFields(file, READ_ONLY)),
-    ...(limit !== undefined && { limit }),
-    ...(period !== undefined && { period }),
-    ...(description !== undefined && { description }),
+    ...withoutUndefined({ limit, period, description }),
   };
 }
