@@ -52,45 +52,39 @@ export function readTable<T extends Readonly<Record<string, Setting<unknown>>>>(
 }
 
 function readSetting(
-  row: Setting<unknown>,
+  { variable, byDefault, parse, parseFile, emptyCounts }: Setting<unknown>,
   { environment, files }: SettingSources,
   faults: string[],
 ): unknown {
-  const direct = environment[row.variable]?.trim();
-  const file = row.parseFile === undefined ? undefined : environment[`${row.variable}_FILE`]?.trim();
-  if (row.parseFile !== undefined && file) {
-    if (direct) faults.push(`${row.variable}: is set both directly and by ${row.variable}_FILE; keep one`);
-    const content = direct
-      ? undefined
-      : textOf(() => files.readSync(file).toString('utf8').trim(), row.variable, faults);
-    return content === undefined
-      ? undefined
-      : parsedValue({ parse: row.parseFile, variable: row.variable }, content, faults);
-  }
-  const isMissing = direct === undefined || (direct === '' && !row.emptyCounts);
-  return parsedValue(row, isMissing ? row.byDefault : direct, faults);
+  const direct = environment[variable]?.trim();
+  const file = parseFile && environment[`${variable}_FILE`]?.trim();
+  const readValue = () => {
+    if (parseFile === undefined || !file) {
+      const isMissing = direct === undefined || (direct === '' && !emptyCounts);
+      return parse(isMissing ? byDefault : direct);
+    }
+    if (direct) throw new Error(`is set both directly and by ${variable}_FILE; keep one`);
+    const content = orFault(`${variable}_FILE`, () => contentOf(file, files), faults);
+    return content && parseFile(content);
+  };
+  return orFault(variable, readValue, faults);
 }
 
-/** The trimmed content; undefined, with one more fault, if the file can't be read or is empty. */
-function textOf(read: () => string, variable: string, faults: string[]): string | undefined {
+function contentOf(file: string, files: StartFiles): string {
+  let content: string;
   try {
-    const content = read();
-    if (content !== '') return content;
-    faults.push(`${variable}_FILE: the file is empty`);
+    content = files.readSync(file).toString('utf8').trim();
   } catch (error) {
-    const reason = systemCodeOf(error);
-    faults.push(`${variable}_FILE: the file can not be read (${reason})`);
+    throw new Error(`the file can not be read (${systemCodeOf(error)})`);
   }
-  return undefined;
+  if (content === '') throw new Error('the file is empty');
+  return content;
 }
 
-function parsedValue(
-  { parse, variable }: Pick<Setting<unknown>, 'parse' | 'variable'>,
-  value: string,
-  faults: string[],
-): unknown {
+/** The value that is read; undefined, with one more fault, if that throws. */
+export function orFault<T>(variable: string, read: () => T, faults: string[]): T | undefined {
   try {
-    return parse(value);
+    return read();
   } catch (error) {
     // The messages of parsers never repeat the value.
     faults.push(`${variable}: ${error instanceof Error ? error.message : 'is invalid'}`);

@@ -1,5 +1,5 @@
 import { withoutUndefined } from '../platform/without-undefined.ts';
-import type { Environment } from './read-setting.ts';
+import { type Environment, orFault } from './read-setting.ts';
 import { count, oneOf, type Parse, part, text } from './setting-parsers.ts';
 
 const SAMPLER = oneOf(
@@ -27,13 +27,7 @@ export function readTracing(environment: Environment, faults: string[]) {
   const given = (variable: string): string | undefined => environment[variable]?.trim() || undefined;
   function read<T>(parse: Parse<T>, ...variables: readonly string[]): T | undefined {
     const variable = variables.find((each) => given(each) !== undefined);
-    if (variable === undefined) return undefined;
-    try {
-      return parse(given(variable) ?? '');
-    } catch (error) {
-      faults.push(`${variable}: ${error instanceof Error ? error.message : 'is invalid'}`);
-      return undefined;
-    }
+    return variable === undefined ? undefined : orFault(variable, () => parse(given(variable) ?? ''), faults);
   }
 
   const isOn =
@@ -53,7 +47,8 @@ export function readTracing(environment: Environment, faults: string[]) {
   const chosenRatio = read(part('a number from 0 to 1'), 'OTEL_TRACES_SAMPLER_ARG');
   return {
     protocol: protocol ?? 'http/protobuf',
-    sampler: withoutParent(sampler),
+    // `SAMPLER` has no others.
+    sampler: sampler.replace('parentbased_', '') as RootSampler,
     isParentBased: sampler.startsWith('parentbased_'),
     ratio: chosenRatio ?? 1,
     batches: withoutUndefined({
@@ -63,9 +58,4 @@ export function readTracing(environment: Environment, faults: string[]) {
       maxExportBatchSize: read(count(1, 1_000_000), 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE'),
     }),
   };
-}
-
-function withoutParent(sampler: ReturnType<typeof SAMPLER>): RootSampler {
-  if (sampler === 'always_off' || sampler === 'parentbased_always_off') return 'always_off';
-  return sampler === 'always_on' || sampler === 'parentbased_always_on' ? 'always_on' : 'traceidratio';
 }
