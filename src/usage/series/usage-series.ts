@@ -100,13 +100,10 @@ export class UsageSeries {
    */
   async read(request: SeriesRequest, limit: number, after?: SeriesPosition): Promise<SeriesPage> {
     const reading = this.#readingOf(request);
-    const nowMs = this.#options.clock.nowMs();
     // Read before the rows, which then include all that is in the history at this time.
-    const oldestAtMs = await this.#unlessAway(
-      async () => (await this.#options.pending.oldestAtMs()) ?? nowMs,
-    );
-    if (oldestAtMs === undefined) return this.#readHistory(reading, limit, after);
-    return this.#readPage(reading, this.#settledUntil(Math.min(oldestAtMs, nowMs)), { limit, after });
+    const settledUntilMs = await this.completeUntilMs();
+    if (settledUntilMs === undefined) return this.#readHistory(reading, limit, after);
+    return this.#readPage(reading, settledUntilMs, { limit, after });
   }
 
   /** Before this instant all usage is in the history, in milliseconds since 1970; undefined while that is not known. */
