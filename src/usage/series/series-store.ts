@@ -1,3 +1,4 @@
+import type { Counts } from '../usage-slice.ts';
 import type { Interval, QuartersAndHours, TimeSpan } from './time-buckets.ts';
 
 /** What the requests of a series may be grouped by. */
@@ -49,19 +50,8 @@ export interface SeriesSelection {
   readonly top: number | undefined;
 }
 
-/** Requests of one kind, summed. Whole numbers. */
-export interface SeriesCounts {
-  readonly requests: number;
-  readonly successful: number;
-  readonly forwarded: number;
-  /** Microseconds that the forwarded ones took together. */
-  readonly forwardedUs: number;
-  readonly rateLimited: number;
-  readonly clientErrors: number;
-  readonly serverErrors: number;
-  /** How often a limit in shadow mode would have rejected one of those that were allowed. */
-  readonly shadowLimited: number;
-}
+/** The counts that series have. */
+export type SeriesCounts = Readonly<Omit<Counts, 'bytesIn' | 'bytesOut' | 'units'>>;
 
 /** Counts of a key that may not be in the history yet: they are missing there if its last batch of their source has a lower id. */
 export interface PendingRow {
