@@ -2,6 +2,7 @@
 // In: ended requests (`UsageRecorder`).
 // Out: counts by key, endpoint and customer: buffered here, live in Redis, by hour and day in Postgres.
 
+import { once } from 'node:events';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import { loggedRun, PeriodicTask } from '../platform/periodic-task.ts';
@@ -176,22 +177,16 @@ async function stopUsage(
   deadlineMs: number,
 ): Promise<boolean> {
   const deadline = AbortSignal.timeout(deadlineMs);
+  const late = once(deadline, 'abort');
   const rounds = Promise.all([pruning.stop(), noting.stop(), flusher.stop(), flushing.stop()]);
   await writing.stop();
   const isWritten = await writer.drain(deadline);
-  await Promise.race([rounds, aborted(deadline)]);
+  await Promise.race([rounds, late]);
   // Counts in a shared store are safe: other replicas, or this one after its next start, move them.
   const isSafe = isWritten && (live.isShared || (await flusher.flush()));
   if (!isSafe)
     log.error({ keys: buffer.size, requests: writer.requestsUnsettled }, 'usage was lost at the stop');
   return isSafe;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 /** Resolves with whether the history could be pruned. */
