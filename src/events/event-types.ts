@@ -68,21 +68,15 @@ const DEGRADATION = dataOf({
   mode: { type: 'string', enum: ['local', 'open', 'closed'] },
 });
 
-function keyChange(when: string): EventTypeRow {
-  return { subject: 'consumerApiKeyId', when, scope: 'keys:read', data: CHANGE };
+/** The row of a change to a kind of records. */
+function changeOf(subject: string, scope: Scope): (when: string) => EventTypeRow {
+  return (when) => ({ subject, when, scope, data: CHANGE });
 }
 
-function planChange(when: string): EventTypeRow {
-  return { subject: 'rateLimitId', when, scope: 'keys:read', data: CHANGE };
-}
-
-function tokenChange(when: string): EventTypeRow {
-  return { subject: 'adminTokenId', when, scope: 'audit:read', data: CHANGE };
-}
-
-function webhookChange(when: string): EventTypeRow {
-  return { subject: 'webhookId', when, scope: 'audit:read', data: CHANGE };
-}
+const keyChange = changeOf('consumerApiKeyId', 'keys:read');
+const planChange = changeOf('rateLimitId', 'keys:read');
+const tokenChange = changeOf('adminTokenId', 'audit:read');
+const webhookChange = changeOf('webhookId', 'audit:read');
 
 /** All types of events: the one place that declares them. */
 export const EVENT_TYPES = {
