@@ -1,8 +1,7 @@
-import { type LookupAddress, lookup as lookUpName } from 'node:dns';
-import { Resolver } from 'node:dns/promises';
+import type { LookupAddress } from 'node:dns';
+import { lookup, Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { promisify } from 'node:util';
 import { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
 import type { ResolveName } from './address-policy.ts';
 
@@ -25,8 +24,6 @@ const SYSTEM_LOOK_UPS = {
   overloaded: () => codedError('ETIMEOUT'),
 };
 
-const lookUpAll = promisify(lookUpName);
-
 /**
  * Resolves names of endpoints, which are not trusted: a name server that never responds must not hold up the gateway's look-ups of its
  * backend and its stores. These occupy threads of which there are few, so endpoints are resolved without one: by the hosts file, then by
@@ -37,7 +34,7 @@ export function nameResolver({
   servers,
   queryTimeoutMs = QUERY_TIMEOUT_MS,
   hostsFile = '/etc/hosts',
-  lookUp = (name) => lookUpAll(name, { all: true }),
+  lookUp = (name) => lookup(name, { all: true }),
 }: NameResolverOptions = {}): ResolveName {
   const lookUps = new ConcurrencyLimit(SYSTEM_LOOK_UPS);
   const bySystem: ResolveName = (name) => lookUps.run(() => lookUp(name), name);

@@ -3,6 +3,7 @@ import { type ClientRequest, type IncomingMessage, request as requestHttp } from
 import { request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Clock } from '../../platform/clock.ts';
+import { systemCodeOf } from '../../platform/system-code.ts';
 import { AddressNotAllowed, type AddressPolicy } from './address-policy.ts';
 import type { DeliveryFault } from './delivery.ts';
 
@@ -142,12 +143,8 @@ function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Pro
 function faultOf(error: unknown, deadline: AbortSignal): DeliveryFault {
   if (error instanceof AddressNotAllowed) return 'address_not_allowed';
   if (deadline.aborted) return 'timeout';
-  const code = codeOf(error);
+  const code = systemCodeOf(error);
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'name_not_found';
   if (code === 'ERR_INVALID_CHAR' || code === 'ERR_INVALID_HTTP_TOKEN') return 'invalid_request';
   return code === 'ETIMEOUT' ? 'timeout' : 'connection_failed';
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
