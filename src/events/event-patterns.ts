@@ -1,4 +1,4 @@
-import { missingScope, type Principal } from '../permissions/principal.ts';
+import type { Principal } from '../permissions/principal.ts';
 import type { Scope } from '../permissions/scopes.ts';
 import { isVisible } from '../permissions/visible-records.ts';
 import { nameHint, shownName } from '../platform/text/did-you-mean.ts';
@@ -22,11 +22,6 @@ export function patternFault(pattern: string): string | undefined {
 export function scopesOf(patterns: readonly string[]): readonly Scope[] {
   const types = HEARD_TYPES.filter((type) => patterns.some((pattern) => selects(pattern, type)));
   return [...new Set(types.map((type) => EVENT_TYPES[type].scope))];
-}
-
-/** The first scope that the principal lacks to hear all events of the patterns; undefined if there is none. */
-export function unheardScope(principal: Principal, patterns: readonly string[]): Scope | undefined {
-  return missingScope(principal, scopesOf(patterns));
 }
 
 /** The types that a principal may hear. */

@@ -7,11 +7,6 @@ export type WebhookHeaders = Readonly<Record<string, string>>;
 /** The part of a vault that webhooks need. */
 export type WebhookSeal = Pick<SecretVault, 'seal' | 'open'>;
 
-/** Encrypts a secret. It can't be opened as that of another webhook. */
-export function sealSecret(webhookId: string, secret: string, vault: WebhookSeal): Buffer {
-  return vault.seal(webhookId, secret);
-}
-
 /** Encrypts headers; null if there are none. */
 export function sealHeaders(webhookId: string, headers: WebhookHeaders, vault: WebhookSeal): Buffer | null {
   if (Object.keys(headers).length === 0) return null;

@@ -7,17 +7,17 @@ import {
   TollgateError,
   WebhookNotFound,
 } from '../errors.ts';
-import type { Principal } from '../permissions/principal.ts';
+import { missingScope, type Principal } from '../permissions/principal.ts';
 import { isVisible, withTagsOf } from '../permissions/visible-records.ts';
 import type { Random } from '../platform/random.ts';
 import type { AddressPolicy } from './delivery/address-policy.ts';
 import { type Delivery, type DeliveryStatus, isDeliveryId } from './delivery/delivery.ts';
-import { heardPart } from './delivery/make-deliveries.ts';
+import { deliveryOf, heardPart } from './delivery/make-deliveries.ts';
 import { createWebhookSecret, webhookSecretHint } from './delivery/signature.ts';
-import { patternFault, typesHeardBy, unheardScope } from './event-patterns.ts';
+import { patternFault, scopesOf, typesHeardBy } from './event-patterns.ts';
 import { TEST_TYPE } from './event-types.ts';
 import { cloudEventText } from './outbox-event.ts';
-import { sealHeaders, sealSecret, type WebhookHeaders, type WebhookSeal } from './sealed-webhook.ts';
+import { sealHeaders, type WebhookHeaders, type WebhookSeal } from './sealed-webhook.ts';
 import { isWebhookId, type StoredWebhook, type Webhook } from './webhook.ts';
 import type { DeliveryFilter, WebhookEdit, WebhookRepository } from './webhook-repository.ts';
 
@@ -112,7 +112,7 @@ export class WebhookService {
       updatedAtMs: change.atMs,
       version: 1,
     };
-    const sealedSecret = sealSecret(id, secret, vault);
+    const sealedSecret = vault.seal(id, secret);
     const sealedHeaders = sealHeaders(id, headers, vault);
     return { stored: { webhook, sealedSecret, previousSealedSecret: null, sealedHeaders }, secret };
   }
@@ -187,7 +187,7 @@ export class WebhookService {
       return {
         ...present,
         webhook: { ...webhook, secretHint: webhookSecretHint(secret), previousValidUntilMs },
-        sealedSecret: sealSecret(webhookId, secret, vault),
+        sealedSecret: vault.seal(webhookId, secret),
         previousSealedSecret: graceMs === 0 ? null : present.sealedSecret,
       };
     };
@@ -205,31 +205,14 @@ export class WebhookService {
     const webhook = await this.get(webhookId, principal);
     requireHeard(webhook.events, principal);
     requireEnabled(webhook);
-    const id = this.#options.makeDeliveryId();
+    const { repository, source, makeDeliveryId } = this.#options;
+    const id = makeDeliveryId();
+    const { atMs } = change;
     const data = JSON.stringify({ message: 'The webhook works.' });
-    const event = {
-      id,
-      type: TEST_TYPE,
-      subject: webhookId,
-      atMs: change.atMs,
-      tags: webhook.onlyTags,
-      data,
-    };
-    const delivery = {
-      ...{
-        id,
-        webhookId,
-        createdAtMs: change.atMs,
-        eventType: TEST_TYPE,
-        eventIds: [id],
-        tags: webhook.onlyTags,
-      },
-      eventTags: null,
-      isBatch: false,
-      body: cloudEventText(event, this.#options.source),
-    };
-    const existed = await this.#options.repository.addDelivery(delivery, webhook, change);
-    if (!existed) throw new WebhookNotFound();
+    const event = { id, type: TEST_TYPE, subject: webhookId, atMs, tags: webhook.onlyTags, data };
+    const written = [{ event, text: cloudEventText(event, source) }];
+    const delivery = deliveryOf(webhook, written, { makeId: () => id, nowMs: atMs });
+    if (!(await repository.addDelivery(delivery, webhook, change))) throw new WebhookNotFound();
     this.#options.wake();
     return id;
   }
@@ -309,7 +292,7 @@ function requireHeard(events: readonly string[], principal: Principal): void {
       return message === undefined ? [] : [{ field: `events[${index}]`, message }];
     }),
   );
-  const missing = unheardScope(principal, events);
+  const missing = missingScope(principal, scopesOf(events));
   if (missing !== undefined) throw new MissingScope(missing);
 }
 

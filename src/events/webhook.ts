@@ -45,6 +45,7 @@ export interface Webhook extends Subscription {
 /** A webhook with its secrets, encrypted. */
 export interface StoredWebhook {
   readonly webhook: Webhook;
+  /** It can't be opened as that of another webhook. */
   readonly sealedSecret: Buffer;
   /** Null = there is none. */
   readonly previousSealedSecret: Buffer | null;

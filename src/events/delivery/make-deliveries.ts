@@ -67,10 +67,11 @@ export function heardPart(webhook: Webhook, delivery: Delivery): Delivery | unde
   return heard.length === 0 ? undefined : { ...delivery, body: JSON.stringify(heard) };
 }
 
-function deliveryOf(
+/** One delivery of these events, of which there is at least one. */
+export function deliveryOf(
   webhook: Webhook,
   written: readonly Written[],
-  { makeId, nowMs }: DeliveryMaking,
+  { makeId, nowMs }: Pick<DeliveryMaking, 'makeId' | 'nowMs'>,
 ): NewDelivery {
   const events = written.map(({ event }) => event);
   const texts = written.map(({ text }) => text);

@@ -1,7 +1,7 @@
 import { MissingScope, TollgateError } from '../../errors.ts';
-import { patternFault, typesHeardBy, unheardScope } from '../../events/event-patterns.ts';
+import { patternFault, scopesOf, typesHeardBy } from '../../events/event-patterns.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import type { Principal } from '../../permissions/principal.ts';
+import { missingScope, type Principal } from '../../permissions/principal.ts';
 import { isStorable } from '../../platform/text/storable-text.ts';
 import { type Endpoint, StreamedText } from '../endpoint.ts';
 import { queryParameters } from '../query-parameters.ts';
@@ -55,7 +55,7 @@ function patternsOf(text: string | undefined, principal: Principal): readonly st
   if (patterns.length > WEBHOOK_FIELDS.events.maxItems) throw invalid('type');
   const fault = patterns.map(patternFault).find((each) => each !== undefined);
   if (fault !== undefined) throw new TollgateError('invalid_parameter', fault);
-  const missing = unheardScope(principal, patterns);
+  const missing = missingScope(principal, scopesOf(patterns));
   if (missing !== undefined) throw new MissingScope(missing);
   return patterns;
 }
