@@ -69,12 +69,16 @@ export function audited(command: Command): Command {
 export async function openSession(options: SessionOptions, terminal: Terminal): Promise<Session> {
   const output = new Output(options, terminal);
   const connection = await readConnection(options, terminal);
-  const clientOf = (patience: RetryOptions = {}) =>
-    createManagementClient({
+  const onWait = (reason: string, waitMs: number) =>
+    output.note(`Trying again in ${waitMs / 1000} s: ${reason}.`);
+  const clientOf = (patience: RetryOptions = {}) => {
+    const send = retryingFetch({ retries: options.retries, ...patience, onWait });
+    return createManagementClient({
       ...connection,
       headers: { 'user-agent': 'tollgate', ...reasonHeader(options.reason) },
-      fetch: endingWith(connection, notingDelays(retryingFetchOf(options, output, patience), output)),
+      fetch: endingWith(connection, notingDelays(send, output)),
     });
+  };
   return {
     url: connection.url,
     output,
@@ -85,11 +89,10 @@ export async function openSession(options: SessionOptions, terminal: Terminal): 
   };
 }
 
+type Send = (request: Request) => Promise<Response>;
+
 /** Says how to go on where the session of a person has ended: its secret can't be used any more. */
-function endingWith(
-  { url, token, contextName }: Connection,
-  send: (request: Request) => Promise<Response>,
-): (request: Request) => Promise<Response> {
+function endingWith({ url, token, contextName }: Connection, send: Send): Send {
   if (!token.startsWith('tgs_')) return send;
   // Without a name the login would replace the context `default`, which may be of another gateway.
   const name = contextName === 'default' ? '' : ` --name ${shellWord(contextName ?? new URL(url).hostname)}`;
@@ -106,10 +109,7 @@ function shellWord(text: string): string {
 }
 
 /** Notes once that a change is not in force at once. */
-function notingDelays(
-  send: (request: Request) => Promise<Response>,
-  output: Output,
-): (request: Request) => Promise<Response> {
+function notingDelays(send: Send, output: Output): Send {
   let isNoted = false;
   return async (request) => {
     const response = await send(request);
@@ -119,18 +119,6 @@ function notingDelays(
     isNoted ||= seconds !== null;
     return response;
   };
-}
-
-function retryingFetchOf(
-  { retries }: SessionOptions,
-  output: Output,
-  patience: RetryOptions,
-): (request: Request) => Promise<Response> {
-  return retryingFetch({
-    retries,
-    ...patience,
-    onWait: (reason, waitMs) => output.note(`Trying again in ${waitMs / 1000} s: ${reason}.`),
-  });
 }
 
 /** UTF-8 as `fetch` sends it: one character for each byte. */
