@@ -154,19 +154,15 @@ function restOf(entity: Entity): readonly (readonly [what: string, reason: strin
   );
   const isRestricted = apis.some(({ allowed_urls: urls }) => objectsOf(urls).length > 0);
   const isSigned = entity.hmac_enabled === true || entity.enable_http_signature_validation === true;
-  return [
-    ...(apis.length > 1
-      ? ([['access_rights', `of ${apis.length} APIs: one backend is behind the gateway`]] as const)
-      : []),
-    ...(hasApiLimits
-      ? ([['limit', 'limits for single APIs: use additional limits with a match']] as const)
-      : []),
-    ...(isRestricted ? ([['allowed_urls', 'keys are not limited to paths']] as const) : []),
-    ...(isSigned ? ([['hmac', 'requests are not signed here']] as const) : []),
-    ...(Number(entity.throttle_interval ?? 0) > 0
-      ? ([['throttle', 'requests beyond a limit do not wait']] as const)
-      : []),
+  const isThrottled = Number(entity.throttle_interval ?? 0) > 0;
+  const parts: readonly (readonly [isThere: boolean, what: string, reason: string])[] = [
+    [apis.length > 1, 'access_rights', `of ${apis.length} APIs: one backend is behind the gateway`],
+    [hasApiLimits, 'limit', 'limits for single APIs: use additional limits with a match'],
+    [isRestricted, 'allowed_urls', 'keys are not limited to paths'],
+    [isSigned, 'hmac', 'requests are not signed here'],
+    [isThrottled, 'throttle', 'requests beyond a limit do not wait'],
   ];
+  return parts.flatMap(([isThere, ...part]) => (isThere ? [part] : []));
 }
 
 function apisOf({ access_rights: rights }: Entity): readonly Entity[] {
