@@ -8,7 +8,7 @@ import { audited, managed } from '../api/session.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
 import { wholeNumber } from '../option-values.ts';
-import type { Cell, Listing } from '../output/columns.ts';
+import type { Listing } from '../output/columns.ts';
 import type { Output } from '../output/output.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -145,18 +145,16 @@ async function write(counters: Counters, output: Output): Promise<void> {
 }
 
 const LIMITS: Listing<Counters['limits'][number]> = {
-  columns: (
-    [
-      ['limit', ({ limitId }) => limitId],
-      ['allows', ({ limit }) => limit],
-      ['period', ({ period }) => period],
-      ['per', ({ per }) => String(per)],
-      ['mode', ({ mode }) => String(mode)],
-      ['used', ({ used }) => used],
-      ['granted', ({ granted }) => granted],
-      ['remaining', ({ remaining }) => remaining],
-      ['resets', ({ resetTime }) => resetTime],
-    ] satisfies readonly (readonly [string, (limit: Counters['limits'][number]) => Cell])[]
-  ).map(([name, toCell]) => ({ name, toCell })),
+  columns: [
+    { name: 'limit', toCell: ({ limitId }) => limitId },
+    { name: 'allows', toCell: ({ limit }) => limit },
+    { name: 'period', toCell: ({ period }) => period },
+    { name: 'per', toCell: ({ per }) => per },
+    { name: 'mode', toCell: ({ mode }) => mode },
+    { name: 'used', toCell: ({ used }) => used },
+    { name: 'granted', toCell: ({ granted }) => granted },
+    { name: 'remaining', toCell: ({ remaining }) => remaining },
+    { name: 'resets', toCell: ({ resetTime }) => resetTime },
+  ],
   idOf: ({ limitId }) => limitId,
 };
