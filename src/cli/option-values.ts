@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { SUGGESTED_GRACE_SECONDS } from '../client/suggested-grace.ts';
 import { systemClock } from '../platform/clock.ts';
+import { isObject } from '../platform/is-object.ts';
 import { EXACT_NUMBER_RULE, inexactNumberIn } from '../platform/text/exact-numbers.ts';
 import { fieldName } from '../platform/text/field-name.ts';
 import { CommandFault } from './command-fault.ts';
@@ -28,13 +29,12 @@ export function collect(text: string, before: readonly string[] = []): readonly 
 }
 
 /** A JSON object. */
-export function jsonObject(text: string): Record<string, unknown> {
+export function jsonObject(text: string): Readonly<Record<string, unknown>> {
   const value = parsed(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new InvalidArgumentError('It must be a JSON object.');
+  if (!isObject(value)) throw new InvalidArgumentError('It must be a JSON object.');
   const inexact = inexactNumberIn(text);
   if (inexact !== undefined) throw new InvalidArgumentError(`${fieldName(inexact)} ${EXACT_NUMBER_RULE}.`);
-  return value as Record<string, unknown>;
+  return value;
 }
 
 function parsed(text: string): unknown {

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { canonicalFault, canonicalPattern } from '../paths/canonical-pattern.ts';
 import { pathPatternFault } from '../paths/path-pattern.ts';
+import { isObject } from '../platform/is-object.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -71,8 +72,4 @@ function templateKey(path: string): string {
 function requireWellFormed(pattern: string, which: string): void {
   const fault = pathPatternFault(pattern) ?? canonicalFault(canonicalPattern(pattern, 'sensitive'));
   if (fault !== undefined) throw new Error(`${which} ${fault}`);
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

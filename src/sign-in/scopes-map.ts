@@ -1,6 +1,7 @@
 import { isTag } from '../keys/key-tags.ts';
 import type { Grant } from '../permissions/principal.ts';
 import { expandScopes, PRESETS, type Preset, SCOPES, type Scope } from '../permissions/scopes.ts';
+import { isObject } from '../platform/is-object.ts';
 
 /** What each value of a claim grants, in the order in which the map names them. */
 export type ScopesMap = ReadonlyMap<string, Grant>;
@@ -14,7 +15,7 @@ export function parseScopesMap(text: string): ScopesMap {
   const map = parsedObject(text);
   const values = namesIn(text);
   if (values.length > MAX_VALUES) throw new Error(`must have at most ${MAX_VALUES} values`);
-  return new Map(values.map((value, index) => [value, grantIn(Reflect.get(map, value), index + 1)]));
+  return new Map(values.map((value, index) => [value, grantIn(map[value], index + 1)]));
 }
 
 /** The names of a JSON object, each once, in the order of the text: those of a parsed object have whole numbers first. */
@@ -31,7 +32,7 @@ function namesIn(json: string): readonly string[] {
   return [...names];
 }
 
-function parsedObject(text: string): object {
+function parsedObject(text: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -47,7 +48,7 @@ function grantIn(granted: unknown, place: number): Grant {
     scopes,
     onlyTags = [],
     ...others
-  } = Array.isArray(granted) ? { scopes: granted } : fieldsOf(granted);
+  } = Array.isArray(granted) ? { scopes: granted } : isObject(granted) ? granted : {};
   if (!Array.isArray(scopes) || scopes.length === 0 || !scopes.every(isGrantable))
     throw new Error(
       `value ${place} must grant a list of ${[ALL, ...Object.keys(PRESETS), ...SCOPES].join(', ')}`,
@@ -57,14 +58,6 @@ function grantIn(granted: unknown, place: number): Grant {
   if (Object.keys(others).length > 0) throw new Error(`value ${place} may have only "scopes" and "onlyTags"`);
   const named = scopes.flatMap((name): readonly (Scope | Preset)[] => (name === ALL ? SCOPES : [name]));
   return { scopes: expandScopes(named), onlyTags: [...new Set(onlyTags)].sort() };
-}
-
-function fieldsOf(granted: unknown): Record<string, unknown> {
-  return isObject(granted) ? { ...granted } : {};
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isGrantable(name: unknown): name is Scope | Preset | typeof ALL {

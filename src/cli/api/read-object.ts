@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
+import { isObject } from '../../platform/is-object.ts';
 import { systemCodeOf } from '../../platform/system-code.ts';
 import { decodeUtf8 } from '../../platform/text/utf8.ts';
 import { CommandFault } from '../command-fault.ts';
 
 /** A JSON or YAML object from a file; `-` is standard input. */
-export async function readObject(path: string): Promise<Record<string, unknown>> {
+export async function readObject(path: string): Promise<Readonly<Record<string, unknown>>> {
   const value = await readValue(path);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
+  if (isObject(value)) return value;
   throw new CommandFault('usage', `${path} holds no object.`);
 }
 

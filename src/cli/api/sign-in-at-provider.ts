@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ManagementFault } from '../../client/management-fault.ts';
 import { DEFAULT_RETRIES, retryingFetch } from '../../client/retrying-fetch.ts';
 import { systemClock } from '../../platform/clock.ts';
+import { isObject } from '../../platform/is-object.ts';
 import { CommandFault } from '../command-fault.ts';
 import { shownCell } from '../output/table.ts';
 import type { Terminal } from '../terminal.ts';
@@ -97,12 +98,12 @@ async function post(url: string, path: string, body: object): Promise<Fields> {
     }),
   );
   const found: unknown = await response.json().catch(() => undefined);
-  if (response.status === 404 && isFields(found) && found.code === 'not_found')
+  if (response.status === 404 && isObject(found) && found.code === 'not_found')
     throw new CommandFault(
       'notFound',
       'The gateway has no identity provider (OIDC_ISSUER), or is older: sign in with a token.',
     );
-  if (!response.ok || !isFields(found)) throw new ManagementFault(response, found);
+  if (!response.ok || !isObject(found)) throw new ManagementFault(response, found);
   return found;
 }
 
@@ -130,8 +131,4 @@ function seconds(value: unknown): number {
 
 function notOfGateway(): CommandFault {
   return new CommandFault('fault', "The response is not one of Tollgate's management interface.");
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

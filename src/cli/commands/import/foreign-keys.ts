@@ -1,3 +1,4 @@
+import { isObject } from '../../../platform/is-object.ts';
 import { isoSeconds } from '../../../platform/timestamps.ts';
 import { CommandFault } from '../../command-fault.ts';
 
@@ -47,9 +48,7 @@ export type Leave = (what: LeftOut['what'], reason: string) => void;
 
 /** The object that a value of a file is; empty where it is none. */
 export function objectOf(value: unknown): Entity {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};
+  return isObject(value) ? value : {};
 }
 
 /** The objects in a list of a file; none where it is no list. */

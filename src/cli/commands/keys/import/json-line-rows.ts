@@ -1,3 +1,4 @@
+import { isObject } from '../../../../platform/is-object.ts';
 import { EXACT_NUMBER_RULE, inexactNumberIn } from '../../../../platform/text/exact-numbers.ts';
 import { fieldName } from '../../../../platform/text/field-name.ts';
 import { CommandFault } from '../../../command-fault.ts';
@@ -36,12 +37,12 @@ async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
 
 function contentOf(text: string): Row['content'] {
   const value = parsed(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
+  if (!isObject(value))
     return { fault: { code: 'invalid_row', field: null, message: 'must be a JSON object' } };
   const inexact = inexactNumberIn(text);
   if (inexact !== undefined)
     return { fault: { code: 'invalid_row', field: fieldName(inexact), message: EXACT_NUMBER_RULE } };
-  const { secretHash } = value as { secretHash?: unknown };
+  const { secretHash } = value;
   const key =
     typeof secretHash === 'string'
       ? { ...value, secretHash: { algorithm: 'sha256', value: secretHash } }
