@@ -13,12 +13,11 @@ type SizeOptions = Omit<Demand, 'activeKeys'> & { readonly activeKeys?: number }
 const MOST_KEYS = 1_000_000_000;
 
 export const declareSize: Declare = (command, terminal) =>
-  void writesData(withDemand(command)).action(async ({ output: format, headers, ...given }: SizeOptions) => {
-    const { activeKeys = given.keys } = given;
-    if (activeKeys > given.keys)
-      throw new CommandFault('usage', '--active-keys must not be more than --keys.');
-    const size = sizeInstallation({ ...given, activeKeys }, readScaleConstants());
-    const output = new Output({ ...(format === undefined ? {} : { output: format }), headers }, terminal);
+  void writesData(withDemand(command)).action(async (options: SizeOptions) => {
+    const { keys, activeKeys = keys } = options;
+    if (activeKeys > keys) throw new CommandFault('usage', '--active-keys must not be more than --keys.');
+    const size = sizeInstallation({ ...options, activeKeys }, readScaleConstants());
+    const output = new Output(options, terminal);
     await output.report(SIZE, sizeLines(size), size);
     if (output.format !== 'table') return;
     output.note('\nLimits, the nearest first:');

@@ -66,8 +66,8 @@ async function busiest({ client }: Session, { from, count }: TopOptions): Promis
   };
   const series = await bodyOf(client.GET('/api-keys/usage', { params: { query } }));
   if (typeof series === 'string') throw new TypeError('the gateway sent CSV, which was not asked for');
-  const rows = series.rows.flatMap((row) => (isKey(row) ? [row] : []));
-  return rows
+  return series.rows
+    .filter(isKey)
     .toSorted((one, other) => other.requests - one.requests)
     .map((row) => ({
       consumerApiKeyId: row.consumerApiKeyId,

@@ -34,15 +34,12 @@ export function limitLine({ limit, usedPercent, remedy }: Limit): string {
 
 /** Two digits that count. */
 function short(value: number): string {
-  return grouped(value < 100 ? Number(value.toPrecision(2)) : Math.round(value));
+  const rounded = value < 100 ? Number(value.toPrecision(2)) : Math.round(value);
+  return rounded.toLocaleString('en').replaceAll(',', ' ');
 }
 
 function bytes(value: number): string {
   if (value < 1e9) return `${short(Math.ceil(value / 1e6))} MB`;
   if (value < 1e12) return `${short(value / 1e9)} GB`;
   return `${short(value / 1e12)} TB`;
-}
-
-function grouped(value: number): string {
-  return value.toLocaleString('en').replaceAll(',', ' ');
 }

@@ -176,7 +176,7 @@ async function importRows(
     rows.map(({ number, content }) => [number, 'key' in content ? content.key.name : '']),
   );
   let [made, present] = [0, 0];
-  for await (const batch of batchesOf(asyncOf(rows), MAX_BATCH_ROWS)) {
+  for await (const batch of batchesOf(rows, MAX_BATCH_ROWS)) {
     const result = check?.(batch.rows) ?? (await importBatch(client, batch.rows, identity));
     made += result.made;
     for (const [{ content }, { code, field, message }] of result.faults) {
@@ -187,10 +187,6 @@ async function importRows(
       leftOut.push({ what: 'key', name: names.get(number) ?? '', reason: content.fault.message });
   }
   return { made, present, leftOut };
-}
-
-async function* asyncOf<T>(items: readonly T[]): AsyncGenerator<T> {
-  yield* items;
 }
 
 function summaryOf({ dryRun: isDry, plans, keys, notCarried }: ImportReport): string {

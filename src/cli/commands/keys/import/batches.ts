@@ -22,7 +22,10 @@ const MAX_BATCH_BYTES = 3.5 * 1024 * 1024;
 const MAX_KEY_BYTES = 1024 * 1024;
 
 /** Splits rows, in their order, into batches of at most `size` rows that fit into a request. */
-export async function* batchesOf(rows: AsyncIterable<Row>, size: number): AsyncGenerator<Batch> {
+export async function* batchesOf(
+  rows: AsyncIterable<Row> | Iterable<Row>,
+  size: number,
+): AsyncGenerator<Batch> {
   let batch: { rows: KeyRow[]; faulty: FaultyRow[]; bytes: number } = { rows: [], faulty: [], bytes: 0 };
   for await (const row of rows) {
     const { content } = row;
