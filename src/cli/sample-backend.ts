@@ -1,5 +1,4 @@
 import { createServer, type Server } from 'node:http';
-import { pathToFileURL } from 'node:url';
 
 /**
  * A small backend to try the gateway with. It responds to every request with what it received, with the status of `?status=` in the
@@ -33,7 +32,7 @@ function askedStatus(url: string | undefined): number {
   return status === undefined || ['204', '205', '304'].includes(status) ? 200 : Number(status);
 }
 
-if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
+if (import.meta.main) {
   const port = Number(process.env.PORT ?? '3000');
   const server = createSampleBackend().listen(port);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => server.close());
