@@ -69,7 +69,7 @@ export function observeRequests(
   const accessLog = buffered && new AccessLog({ rate, lines: buffered.lines, backend, mask });
   const decided = (summary: ExchangeSummary, route: Route): void => {
     metrics.observe(summary.outcome, summary, route);
-    if (summary.decision !== undefined) metrics.limits.observe(summary.decision);
+    if (summary.decision !== undefined) metrics.decided(summary.decision);
     if (keys !== undefined && summary.keyId !== undefined) keys.observe(summary.keyId, summary.outcome);
   };
   return {

@@ -32,7 +32,7 @@ export function createMetrics(sources: MetricSources): Registry {
   const registry = new Registry();
   const register = (metric: Scrapable) => registry.registerMetric(metric as unknown as Metric);
   register(sources.requests.total);
-  register(sources.requests.limits.total);
+  register(sources.requests.limits);
   register(sources.requests.duration);
   register(sources.requests.overhead);
   register(sources.requests.decision);

@@ -19,28 +19,6 @@ interface ObservedDecision {
 const LIMIT_OUTCOMES = ['allowed', 'limited'] as const;
 const MODES = ['enforce', 'shadow'] as const;
 
-/**
- * Counts the decisions of plans' limits, with plain additions for each request. It has no limit ids as labels: administrators can create
- * any number of them.
- */
-class LimitMetrics {
-  readonly total = new ArrayCounter(
-    'tollgate_limits_total',
-    'Limits of plans that requests were checked against: allowed, or limited, which rejected the request or in shadow mode would have.',
-    { outcome: LIMIT_OUTCOMES, mode: MODES },
-  );
-
-  /** Called when a request with a decision has ended. A shadow limit is counted only if the request was allowed. */
-  observe({ kind, windows }: ObservedDecision): void {
-    if (windows === undefined) return;
-    for (const { isExceeded, limit } of windows) {
-      const isShadow = limit.mode === 'shadow';
-      if (kind === 'allowed' || (isExceeded && !isShadow))
-        this.total.add([isExceeded ? 1 : 0, isShadow ? 1 : 0]);
-    }
-  }
-}
-
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const;
 const OTHER_METHOD = METHODS.length - 1;
 const STATUS_CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const;
@@ -95,8 +73,12 @@ export class RequestMetrics {
     bounds: OVERHEAD_BOUNDS,
   });
 
-  /** The decisions of the limits about these requests. */
-  readonly limits = new LimitMetrics();
+  /** The decisions of the limits about these requests. No label has a limit's id: administrators can create any number of limits. */
+  readonly limits = new ArrayCounter(
+    'tollgate_limits_total',
+    'Limits of plans that requests were checked against: allowed, or limited, which rejected the request or in shadow mode would have.',
+    { outcome: LIMIT_OUTCOMES, mode: MODES },
+  );
 
   readonly management: ArrayCounter<'operation' | 'outcome'>;
   readonly #operations: readonly string[];
@@ -146,6 +128,15 @@ export class RequestMetrics {
     this.overhead.observe(gatewayMs / 1000, position);
   }
 
+  /** Called when a request with a decision has ended. A shadow limit is counted only if the request was allowed. */
+  decided({ kind, windows = [] }: ObservedDecision): void {
+    for (const { isExceeded, limit } of windows) {
+      const isShadow = limit.mode === 'shadow';
+      if (kind === 'allowed' || (isExceeded && !isShadow))
+        this.limits.add([isExceeded ? 1 : 0, isShadow ? 1 : 0]);
+    }
+  }
+
   /** Called when a request was rejected before the first step: its method is not reliable, and it has no duration. */
   rejected(outcome: Outcome, status: number, route: Route = 'backend'): void {
     this.total.add([ROUTES.indexOf(route), OUTCOMES.indexOf(outcome), OTHER_METHOD, statusClassOf(status)]);
@@ -162,7 +153,7 @@ interface Sample {
 interface Scrape {
   readonly name: string;
   readonly help: string;
-  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly type: 'counter' | 'histogram';
   readonly values: readonly Sample[];
   /** How prom-client merges the metrics of several workers. */
   readonly aggregator: 'sum';
