@@ -4,15 +4,10 @@ import { isWellFormedSecret } from '../../secrets/secret-format.ts';
 import { BATCHED_TYPE } from '../event-types.ts';
 import type { OutboxEvent } from '../outbox-event.ts';
 
+const SUMS = ['requests', 'successful', 'rateLimited', 'units', 'bytesIn', 'bytesOut'] as const;
+
 /** What was used, in sums. */
-interface UsageSums {
-  readonly requests: number;
-  readonly successful: number;
-  readonly rateLimited: number;
-  readonly units: number;
-  readonly bytesIn: number;
-  readonly bytesOut: number;
-}
+type UsageSums = Readonly<Record<(typeof SUMS)[number], number>>;
 
 /** What a customer of a key used. */
 interface CustomerSums extends UsageSums {
@@ -76,13 +71,6 @@ function byCustomer(usage: UnsentUsage): readonly object[] {
 
 /** None below 0: a sum of units has an upper bound. */
 function without(sums: UsageSums, part: UsageSums): UsageSums {
-  const left = (name: keyof UsageSums) => Math.max(sums[name] - part[name], 0);
-  return {
-    requests: left('requests'),
-    successful: left('successful'),
-    rateLimited: left('rateLimited'),
-    units: left('units'),
-    bytesIn: left('bytesIn'),
-    bytesOut: left('bytesOut'),
-  };
+  const left = SUMS.map((name) => [name, Math.max(sums[name] - part[name], 0)]);
+  return Object.fromEntries(left) as UsageSums;
 }
