@@ -144,18 +144,14 @@ export class BulkJobs {
     { keys, changes, expectCount }: BulkChange,
     change: ChangeContext,
   ): Promise<readonly string[]> {
-    if (changes !== null) await this.#require(changes, change);
+    if (changes !== null) requireOwnTags(changes, change, 'tags');
+    const planId = changes?.planId;
+    if (typeof planId === 'string' && !(await this.#options.keys.planExists(planId)))
+      throw new PlanNotFound();
     const keyIds = 'ids' in keys ? [...new Set(keys.ids)] : await this.#matching(keys.filter, change);
     if (expectCount !== undefined && expectCount !== keyIds.length)
       throw new CountMismatch(expectCount, keyIds.length);
     return keyIds;
-  }
-
-  async #require(changes: KeyChanges, change: ChangeContext): Promise<void> {
-    const { planId } = changes;
-    requireOwnTags(changes, change, 'tags');
-    if (typeof planId === 'string' && !(await this.#options.keys.planExists(planId)))
-      throw new PlanNotFound();
   }
 
   async #matching(filter: KeyFilter, { onlyTags, atMs }: ChangeContext): Promise<readonly string[]> {
