@@ -206,10 +206,7 @@ export class IdentityProvider {
     return attempt(() => this.#authentication.attempt(config.serverMetadata(), send));
   }
 
-  async #identityIn(
-    response: client.TokenEndpointResponse,
-    { config, keys }: Pick<Discovered, 'config' | 'keys'>,
-  ): Promise<Identity> {
+  async #identityIn(response: client.TokenEndpointResponse, { config, keys }: Discovered): Promise<Identity> {
     const { id_token: idToken, access_token: accessToken, refresh_token: refreshToken = null } = response;
     if (idToken === undefined) throw new SignInFailure('response_invalid', 'no ID token');
     const claims = withoutNull(await this.#verified(idToken, { config, keys }));
@@ -234,7 +231,7 @@ export class IdentityProvider {
   }
 
   /** `openid-client` has checked the other claims. The token came from the provider: its unknown key may be a new one. */
-  async #verified(idToken: string, { config, keys }: Pick<Discovered, 'config' | 'keys'>): Promise<Claims> {
+  async #verified(idToken: string, { config, keys }: Discovered): Promise<Claims> {
     const { issuer } = config.serverMetadata();
     const audience = this.#options.clientId;
     const options = { issuer, audience, algorithms: SIGNATURE_ALGORITHMS, clockTolerance: CLOCK_TOLERANCE_S };

@@ -1,4 +1,4 @@
-import type { ChangeContext } from '../audit/change-context.ts';
+import { actorOf, type ChangeContext } from '../audit/change-context.ts';
 import { SessionNotFound, TollgateError } from '../errors.ts';
 import type { Grant, Principal } from '../permissions/principal.ts';
 import { isVisible } from '../permissions/visible-records.ts';
@@ -87,8 +87,7 @@ export class Sessions {
       ...{ renewAtMs: nowMs + RENEW_EVERY_MS, lastUsedAtMs: nowMs },
     };
     const secrets = sealSession(id, { ...identity.tokens, digest: digest.toString('base64') }, vault);
-    const { subject, name, email } = session;
-    const actor = { type: 'person', id: subject, name, ...(email !== null && { email }) } as const;
+    const actor = actorOf(principalOfSession(session));
     const change = { actor, atMs: nowMs, reason: null, requestId, address, onlyTags: [], expects: undefined };
     await store.insert({ session, ...secrets }, change);
     return { session, secret };
