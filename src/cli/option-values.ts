@@ -4,6 +4,7 @@ import { systemClock } from '../platform/clock.ts';
 import { isObject } from '../platform/is-object.ts';
 import { EXACT_NUMBER_RULE, inexactNumberIn } from '../platform/text/exact-numbers.ts';
 import { fieldName } from '../platform/text/field-name.ts';
+import { parsedJson } from '../platform/text/parsed-json.ts';
 import { CommandFault } from './command-fault.ts';
 
 const WHOLE_NUMBER = /^\d{1,15}$/;
@@ -30,19 +31,11 @@ export function collect(text: string, before: readonly string[] = []): readonly 
 
 /** A JSON object. */
 export function jsonObject(text: string): Readonly<Record<string, unknown>> {
-  const value = parsed(text);
+  const value = parsedJson(text);
   if (!isObject(value)) throw new InvalidArgumentError('It must be a JSON object.');
   const inexact = inexactNumberIn(text);
   if (inexact !== undefined) throw new InvalidArgumentError(`${fieldName(inexact)} ${EXACT_NUMBER_RULE}.`);
   return value;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;

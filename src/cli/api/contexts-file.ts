@@ -12,7 +12,9 @@ import {
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { isObject } from '../../platform/is-object.ts';
 import { systemCodeOf } from '../../platform/system-code.ts';
+import { parsedJson } from '../../platform/text/parsed-json.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -128,23 +130,16 @@ function contentOf(file: string): string | undefined {
 }
 
 function parse(content: string): Contexts | undefined {
-  try {
-    const { current, contexts } = JSON.parse(content) as { current?: unknown; contexts?: unknown };
-    if (typeof contexts !== 'object' || contexts === null) return undefined;
-    const entries = Object.entries(contexts as Record<string, unknown>);
-    if (!entries.every(([, context]) => isContext(context))) return undefined;
-    return {
-      current: typeof current === 'string' ? current : undefined,
-      contexts: contexts as Record<string, Context>,
-    };
-  } catch {
-    return undefined;
-  }
+  const kept = parsedJson(content);
+  if (!isObject(kept) || !isObject(kept.contexts)) return undefined;
+  const { current, contexts } = kept;
+  if (!Object.values(contexts).every(isContext)) return undefined;
+  return {
+    current: typeof current === 'string' ? current : undefined,
+    contexts: contexts as Readonly<Record<string, Context>>,
+  };
 }
 
 function isContext(value: unknown): value is Context {
-  if (typeof value !== 'object' || value === null) return false;
-  return (
-    'url' in value && typeof value.url === 'string' && 'token' in value && typeof value.token === 'string'
-  );
+  return isObject(value) && typeof value.url === 'string' && typeof value.token === 'string';
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { systemClock } from '../../../platform/clock.ts';
 import { EXACT_NUMBER_RULE, inexactNumberIn } from '../../../platform/text/exact-numbers.ts';
 import { fieldName } from '../../../platform/text/field-name.ts';
+import { parsedJson } from '../../../platform/text/parsed-json.ts';
 import { readText, readValue } from '../../api/read-object.ts';
 import { audited, managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
@@ -89,12 +90,8 @@ function importing<Options extends ImportFromOptions>(
 /** The values of JSON lines, or the one value of a JSON file. */
 async function readRows(file: string): Promise<unknown> {
   const text = await readText(file);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return linesOf(text);
-  }
+  const value = parsedJson(text);
+  if (value === undefined) return linesOf(text);
   requireExactNumbers(text, '');
   return value;
 }
@@ -109,14 +106,9 @@ function linesOf(text: string): readonly unknown[] {
   return text.split('\n').flatMap((line, index) => {
     if (line.trim() === '') return [];
     const where = `line ${index + 1}`;
-    let value: unknown;
-    try {
-      value = JSON.parse(line);
-    } catch (error) {
-      throw new CommandFault('usage', `The file is neither JSON nor JSON lines: ${where} is not JSON.`, {
-        cause: error,
-      });
-    }
+    const value = parsedJson(line);
+    if (value === undefined)
+      throw new CommandFault('usage', `The file is neither JSON nor JSON lines: ${where} is not JSON.`);
     requireExactNumbers(line, `${where}: `);
     return [value];
   });

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { CsvError, type InfoRecord, parse } from 'csv-parse';
 import { EXACT_NUMBER_RULE, inexactNumberIn } from '../../../../platform/text/exact-numbers.ts';
 import { fieldName } from '../../../../platform/text/field-name.ts';
+import { parsedJson } from '../../../../platform/text/parsed-json.ts';
 import { CommandFault } from '../../../command-fault.ts';
 import type { KeyToImport, Row } from './row.ts';
 
@@ -130,16 +131,9 @@ function list(cell: string): readonly string[] {
 }
 
 function json(cell: string): unknown {
-  const value = parsed(cell);
+  const value = parsedJson(cell);
+  if (value === undefined) throw new CellFault('must be JSON');
   const inexact = inexactNumberIn(cell);
   if (inexact !== undefined) throw new CellFault(`${fieldName(inexact)} ${EXACT_NUMBER_RULE}`.trimStart());
   return value;
-}
-
-function parsed(cell: string): unknown {
-  try {
-    return JSON.parse(cell);
-  } catch {
-    throw new CellFault('must be JSON');
-  }
 }

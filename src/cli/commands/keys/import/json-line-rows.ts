@@ -1,6 +1,7 @@
 import { isObject } from '../../../../platform/is-object.ts';
 import { EXACT_NUMBER_RULE, inexactNumberIn } from '../../../../platform/text/exact-numbers.ts';
 import { fieldName } from '../../../../platform/text/field-name.ts';
+import { parsedJson } from '../../../../platform/text/parsed-json.ts';
 import { CommandFault } from '../../../command-fault.ts';
 import type { KeyToImport, Row } from './row.ts';
 
@@ -36,7 +37,7 @@ async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
 }
 
 function contentOf(text: string): Row['content'] {
-  const value = parsed(text);
+  const value = parsedJson(text);
   if (!isObject(value))
     return { fault: { code: 'invalid_row', field: null, message: 'must be a JSON object' } };
   const inexact = inexactNumberIn(text);
@@ -48,12 +49,4 @@ function contentOf(text: string): Row['content'] {
       ? { ...value, secretHash: { algorithm: 'sha256', value: secretHash } }
       : value;
   return { key: key as KeyToImport };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
