@@ -41,10 +41,8 @@ function declareShow(command: Command, terminal: Terminal): void {
   managed<WindowOptions>(show, terminal, async ({ client, output }, [key = ''], { customer }) => {
     const path = { consumerApiKeyId: await keyIdOf(client, key) };
     const query = customer === undefined ? {} : { customerId: customer };
-    await write(
-      await bodyOf(client.GET('/consumer-api-key/{consumerApiKeyId}/limits', { params: { path, query } })),
-      output,
-    );
+    const call = client.GET('/consumer-api-key/{consumerApiKeyId}/limits', { params: { path, query } });
+    await write(await bodyOf(call), output);
   });
 }
 
@@ -72,15 +70,12 @@ function declareReset(command: Command, terminal: Terminal): void {
       const which = options.limitId === undefined ? 'all limits' : `the limit ${options.limitId}`;
       if (!(await isConfirmed(`The counts of ${which} of the key ${key} start at zero.`, options, session)))
         return;
-      await write(
-        await bodyOf(
-          client.POST('/consumer-api-key/{consumerApiKeyId}/limits/reset', {
-            params: { path },
-            body: windowsOf(options),
-          }),
-        ),
-        output,
-      );
+      const body = windowsOf(options);
+      const call = client.POST('/consumer-api-key/{consumerApiKeyId}/limits/reset', {
+        params: { path },
+        body,
+      });
+      await write(await bodyOf(call), output);
     },
   );
 }
@@ -125,12 +120,11 @@ function declareGrant(command: Command, terminal: Terminal): void {
     async ({ client, output }, [key = '', requests], options) => {
       const path = { consumerApiKeyId: await keyIdOf(client, key) };
       const body = { ...windowsOf(options), requests: Number(requests) };
-      await write(
-        await bodyOf(
-          client.POST('/consumer-api-key/{consumerApiKeyId}/limits/grant', { params: { path }, body }),
-        ),
-        output,
-      );
+      const call = client.POST('/consumer-api-key/{consumerApiKeyId}/limits/grant', {
+        params: { path },
+        body,
+      });
+      await write(await bodyOf(call), output);
     },
   );
 }

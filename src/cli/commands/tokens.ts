@@ -47,10 +47,8 @@ function declareList(tokens: Command, terminal: Terminal): void {
     .addHelpText('after', '\nExample:\n  tollgate tokens list --all -o csv');
   managed<PageOptions>(paged(list), terminal, async ({ client, output }, _words, options) => {
     const pages = pagesOf(options, output, async (query) => {
-      const { adminTokens, nextCursor } = await bodyOf(
-        client.GET('/tollgate/admin-token', { params: { query } }),
-      );
-      return { items: adminTokens, nextCursor };
+      const page = await bodyOf(client.GET('/tollgate/admin-token', { params: { query } }));
+      return { items: page.adminTokens, nextCursor: page.nextCursor };
     });
     await output.list(TOKENS, pages);
   });
@@ -112,10 +110,8 @@ function declareDelete(tokens: Command, terminal: Terminal): void {
     const path = { adminTokenId: id };
     const consequence = `The token ${name} (${id}) is rejected from its next request on, for good.`;
     if (!(await isConfirmed(consequence, options, session))) return;
-    await output.item(
-      doneListing('adminTokenId'),
-      await bodyOf(client.DELETE('/tollgate/admin-token/{adminTokenId}', { params: { path } })),
-    );
+    const call = client.DELETE('/tollgate/admin-token/{adminTokenId}', { params: { path } });
+    await output.item(doneListing('adminTokenId'), await bodyOf(call));
   });
 }
 
@@ -139,7 +135,6 @@ function declareRotate(tokens: Command, terminal: Terminal): void {
       const { client, output } = session;
       const { grace, yes, dryRun } = options;
       const { id, rotation } = await namedToken(client, token);
-      const path = { adminTokenId: id };
       if (dryRun && grace > 0 && rotation !== null)
         throw new CommandFault(
           'conflict',
@@ -152,13 +147,9 @@ function declareRotate(tokens: Command, terminal: Terminal): void {
       // With a grace period the present secret stays valid: no confirmation is needed.
       const confirmation = { yes: yes === true || grace > 0, dryRun: dryRun === true };
       if (!(await isConfirmed(consequence, confirmation, session))) return;
+      const request = { params: { path: { adminTokenId: id } }, body: { graceSeconds: grace } };
       const rotated = await keepSecret(session, options, () =>
-        bodyOf(
-          client.POST('/tollgate/admin-token/{adminTokenId}/rotate', {
-            params: { path },
-            body: { graceSeconds: grace },
-          }),
-        ),
+        bodyOf(client.POST('/tollgate/admin-token/{adminTokenId}/rotate', request)),
       );
       await output.item(rotatedListing('adminTokenId'), rotated);
     },
@@ -168,10 +159,9 @@ function declareRotate(tokens: Command, terminal: Terminal): void {
 /** The token that has this id or this name. */
 function namedToken(client: ManagementClient, idOrName: string) {
   return oneByName('token', idOrName, async (query) => {
-    const { adminTokens, nextCursor } = await bodyOf(
-      client.GET('/tollgate/admin-token', { params: { query } }),
-    );
-    return { items: adminTokens.map((each) => ({ ...each, id: each.adminTokenId })), nextCursor };
+    const page = await bodyOf(client.GET('/tollgate/admin-token', { params: { query } }));
+    const items = page.adminTokens.map((each) => ({ ...each, id: each.adminTokenId }));
+    return { items, nextCursor: page.nextCursor };
   });
 }
 

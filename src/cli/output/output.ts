@@ -98,13 +98,8 @@ export class Output {
     try {
       for await (const chunk of chunks) if (!stdout.write(printable(chunk))) await once(stdout, 'drain');
     } catch (error) {
-      throw new CommandFault(
-        'unavailable',
-        'The gateway did not send everything: the output is incomplete.',
-        {
-          cause: error,
-        },
-      );
+      const message = 'The gateway did not send everything: the output is incomplete.';
+      throw new CommandFault('unavailable', message, { cause: error });
     }
   }
 

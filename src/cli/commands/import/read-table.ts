@@ -74,13 +74,8 @@ function recordsOf(text: string): readonly TableRow[] {
     const records = parse(text, options) as unknown as readonly ParsedRecord[];
     return records.map(({ record, info }) => ({ cells: record, number: info.records + info.empty_lines }));
   } catch (error) {
-    throw new CommandFault(
-      'usage',
-      'The file is not valid CSV: a quote is in a wrong place, or is not closed.',
-      {
-        cause: error,
-      },
-    );
+    const message = 'The file is not valid CSV: a quote is in a wrong place, or is not closed.';
+    throw new CommandFault('usage', message, { cause: error });
   }
 }
 

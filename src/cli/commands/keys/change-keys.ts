@@ -125,10 +125,8 @@ Examples:
 
 async function change({ client, output }: Session, key: string, body: KeyChange): Promise<void> {
   const path = { consumerApiKeyId: await keyIdOf(client, key) };
-  const changed = await bodyOf(
-    client.PATCH('/consumer-api-key/{consumerApiKeyId}', { params: { path }, body }),
-  );
-  await output.item(KEYS, changed);
+  const call = client.PATCH('/consumer-api-key/{consumerApiKeyId}', { params: { path }, body });
+  await output.item(KEYS, await bodyOf(call));
 }
 
 const MADE_KEY: Listing<{

@@ -26,9 +26,7 @@ Examples:
     const path = { consumerApiKeyId: id };
     const consequence = `The key ${name} (${id}) is deleted for good.`;
     if (!(await isConfirmed(consequence, options, session))) return;
-    await output.item(
-      doneListing('consumerApiKeyId'),
-      await bodyOf(client.DELETE('/consumer-api-key/{consumerApiKeyId}', { params: { path } })),
-    );
+    const call = client.DELETE('/consumer-api-key/{consumerApiKeyId}', { params: { path } });
+    await output.item(doneListing('consumerApiKeyId'), await bodyOf(call));
   });
 };

@@ -54,12 +54,9 @@ export function declareHandovers(keys: Command, terminal: Terminal): void {
       const path = { consumerApiKeyId: await keyIdOf(client, key), handoverId };
       if (options.dryRun) await requireRevocable(session, path);
       if (!(await isConfirmed(`The link ${handoverId} shows nothing any more.`, options, session))) return;
-      await output.item(
-        REVOKED,
-        await bodyOf(
-          client.DELETE('/consumer-api-key/{consumerApiKeyId}/handover/{handoverId}', { params: { path } }),
-        ),
-      );
+      const params = { path };
+      const call = client.DELETE('/consumer-api-key/{consumerApiKeyId}/handover/{handoverId}', { params });
+      await output.item(REVOKED, await bodyOf(call));
     },
   );
 }
@@ -88,12 +85,8 @@ function declareHandover(keys: Command, terminal: Terminal): void {
     async ({ client, output }, [key = ''], options) => {
       const path = { consumerApiKeyId: await keyIdOf(client, key) };
       const body = { ttlSeconds: options.for, ...(options.note !== undefined && { note: options.note }) };
-      await output.item(
-        LINK,
-        await bodyOf(
-          client.POST('/consumer-api-key/{consumerApiKeyId}/handover', { params: { path }, body }),
-        ),
-      );
+      const call = client.POST('/consumer-api-key/{consumerApiKeyId}/handover', { params: { path }, body });
+      await output.item(LINK, await bodyOf(call));
     },
   );
 }
@@ -116,10 +109,8 @@ async function requireRevocable(
 function pageOfLinks(client: ManagementClient, consumerApiKeyId: string) {
   return async (query: Pick<PageOptions, 'limit' | 'cursor'>) => {
     const params = { path: { consumerApiKeyId }, query };
-    const { handovers, nextCursor } = await bodyOf(
-      client.GET('/consumer-api-key/{consumerApiKeyId}/handover', { params }),
-    );
-    return { items: handovers, nextCursor };
+    const page = await bodyOf(client.GET('/consumer-api-key/{consumerApiKeyId}/handover', { params }));
+    return { items: page.handovers, nextCursor: page.nextCursor };
   };
 }
 

@@ -95,15 +95,9 @@ function declareEndRotation(keys: Command, terminal: Terminal): void {
     const lost = keep === 'new' ? 'previous' : 'new';
     const consequence = `The ${lost} secret of the key ${key} is rejected from the next request on.`;
     if (!(await isConfirmed(consequence, options, session))) return;
-    await output.item(
-      KEYS,
-      await bodyOf(
-        client.POST('/consumer-api-key/{consumerApiKeyId}/end-rotation', {
-          params: { path },
-          body: { keep },
-        }),
-      ),
-    );
+    const request = { params: { path }, body: { keep } } as const;
+    const call = client.POST('/consumer-api-key/{consumerApiKeyId}/end-rotation', request);
+    await output.item(KEYS, await bodyOf(call));
   });
 }
 
@@ -113,8 +107,6 @@ async function isRotating(
   path: { readonly consumerApiKeyId: string },
 ): Promise<boolean> {
   const query = { reveal: 'false' } as const;
-  const { rotation } = await bodyOf(
-    client.GET('/consumer-api-key/{consumerApiKeyId}', { params: { path, query } }),
-  );
-  return rotation !== null;
+  const call = client.GET('/consumer-api-key/{consumerApiKeyId}', { params: { path, query } });
+  return (await bodyOf(call)).rotation !== null;
 }

@@ -27,10 +27,8 @@ export const declareDelete: Declare = (plans, terminal) => {
     const consequence = `The plan ${rateLimitId} (${limit} per ${period}) is deleted${moved}.`;
     const query = rebindTo === undefined ? {} : { rebindTo };
     if (!(await isConfirmed(consequence, options, session))) return;
-    await output.item(
-      doneListing('rateLimitId'),
-      await bodyOf(patientClient.DELETE('/rate-limit/{rateLimitId}', { params: { path, query } })),
-    );
+    const call = patientClient.DELETE('/rate-limit/{rateLimitId}', { params: { path, query } });
+    await output.item(doneListing('rateLimitId'), await bodyOf(call));
   });
 };
 

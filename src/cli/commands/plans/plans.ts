@@ -91,10 +91,8 @@ function declareUpdate(plans: Command, terminal: Terminal): void {
   managed<PlanOptions>(audited(update), terminal, async ({ client, output }, [rateLimitId = ''], options) => {
     const body = (await fieldsOf(options)) as PlanChange;
     const path = { rateLimitId };
-    await output.item(
-      PLANS,
-      await bodyOf(client.PATCH('/rate-limit/{rateLimitId}', { params: { path }, body })),
-    );
+    const call = client.PATCH('/rate-limit/{rateLimitId}', { params: { path }, body });
+    await output.item(PLANS, await bodyOf(call));
   });
 }
 

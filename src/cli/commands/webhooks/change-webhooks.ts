@@ -130,10 +130,8 @@ function declareDelete(webhooks: Command, terminal: Terminal): void {
     const path = { webhookId: id };
     const consequence = `Nothing more is sent to ${url} for ${id}, and its deliveries are deleted, the pending ones too.`;
     if (!(await isConfirmed(consequence, options, session))) return;
-    await output.item(
-      doneListing('webhookId'),
-      await bodyOf(client.DELETE('/tollgate/webhook/{webhookId}', { params: { path } })),
-    );
+    const call = client.DELETE('/tollgate/webhook/{webhookId}', { params: { path } });
+    await output.item(doneListing('webhookId'), await bodyOf(call));
   });
 }
 
@@ -169,11 +167,9 @@ function declareRotate(webhooks: Command, terminal: Terminal): void {
       // With a grace period the receiver can verify every request: no confirmation is needed.
       const confirmation = { yes: yes === true || grace > 0, dryRun: dryRun === true };
       if (!(await isConfirmed(consequence, confirmation, session))) return;
-      const params = { path: { webhookId: id } };
+      const request = { params: { path: { webhookId: id } }, body: { graceSeconds: grace } };
       const rotated = await keepSecret(session, options, () =>
-        bodyOf(
-          client.POST('/tollgate/webhook/{webhookId}/rotate', { params, body: { graceSeconds: grace } }),
-        ),
+        bodyOf(client.POST('/tollgate/webhook/{webhookId}/rotate', request)),
       );
       await output.item(rotatedListing('webhookId'), rotated);
     },

@@ -47,10 +47,8 @@ export function declareDeliveries(webhooks: Command, terminal: Terminal): void {
     .addHelpText('after', '\nExample:\n  tollgate webhooks test Chat --reason "the receiver was moved"');
   managed(audited(test), terminal, async ({ client, output }, [webhook = '']) => {
     const path = { webhookId: await webhookIdOf(client, webhook) };
-    await output.item(
-      SENDING,
-      await bodyOf(client.POST('/tollgate/webhook/{webhookId}/test', { params: { path } })),
-    );
+    const call = client.POST('/tollgate/webhook/{webhookId}/test', { params: { path } });
+    await output.item(SENDING, await bodyOf(call));
   });
 
   const resend = webhooks
@@ -61,10 +59,8 @@ export function declareDeliveries(webhooks: Command, terminal: Terminal): void {
     .argument('<delivery>', 'id')
     .addHelpText('after', '\nExample:\n  tollgate webhooks resend Chat dlv_01KGH3V6ZQ5T8M2N4P6R8S0T2V');
   managed(audited(resend), terminal, async ({ client, output }, [webhook = '', deliveryId = '']) => {
-    const path = { webhookId: await webhookIdOf(client, webhook), deliveryId };
-    const call = client.POST('/tollgate/webhook/{webhookId}/deliveries/{deliveryId}/resend', {
-      params: { path },
-    });
+    const params = { path: { webhookId: await webhookIdOf(client, webhook), deliveryId } };
+    const call = client.POST('/tollgate/webhook/{webhookId}/deliveries/{deliveryId}/resend', { params });
     await output.item(SENDING, await bodyOf(call));
   });
 }

@@ -15,10 +15,8 @@ export function declareWebhookReads(webhooks: Command, terminal: Terminal): void
     .addHelpText('after', '\nExample:\n  tollgate webhooks list --all -o csv');
   managed<PageOptions>(paged(list), terminal, async ({ client, output }, _words, options) => {
     const pages = pagesOf(options, output, async (query) => {
-      const { webhooks: items, nextCursor } = await bodyOf(
-        client.GET('/tollgate/webhook', { params: { query } }),
-      );
-      return { items, nextCursor };
+      const page = await bodyOf(client.GET('/tollgate/webhook', { params: { query } }));
+      return { items: page.webhooks, nextCursor: page.nextCursor };
     });
     await output.list(WEBHOOKS, pages);
   });
