@@ -244,32 +244,25 @@ export function readSettings(environment: Environment, files = new StartFiles())
 
 /** Reads only the settings of a program that uses nothing but the records. Throws like `readSettings`. */
 export function readRecordSettings(environment: Environment): RecordSettings {
-  const faults: string[] = [];
-  return frozenUnless(
-    faults,
-    readTable(RECORD_TABLE, { environment, files: new StartFiles() }, faults),
-    environment,
-  );
+  return readPart(RECORD_TABLE, environment);
 }
 
 /** The settings of the records and the encryption keys: the new key first, then the old ones. Throws like `readSettings`. */
 export function readRotationSettings(
   environment: Environment,
 ): RecordSettings & Pick<Settings, 'encryptionKeys'> {
-  const faults: string[] = [];
-  const table = { ...RECORD_TABLE, encryptionKeys: SETTINGS.encryptionKeys };
-  const values = readTable(table, { environment, files: new StartFiles() }, faults);
-  if (values.encryptionKeys !== undefined && values.encryptionKeys.length < 2) {
-    faults.push('ENCRYPTION_KEY: must list the new key first and then the old ones');
-  }
-  return frozenUnless(faults, values, environment);
+  return readPart({ ...RECORD_TABLE, encryptionKeys: NEW_AND_OLD_KEYS }, environment);
 }
 
-function frozenUnless<T extends Pick<Values, 'databaseUrl'>>(
-  faults: string[],
-  values: T,
-  environment: Environment,
-): Readonly<T> {
+const NEW_AND_OLD_KEYS = secret('ENCRYPTION_KEY', (value) => {
+  const keys = encryptionKeys(value);
+  if (keys.length < 2) throw new Error('must list the new key first and then the old ones');
+  return keys;
+});
+
+function readPart<T extends typeof RECORD_TABLE>(table: T, environment: Environment): ValuesOf<T> {
+  const faults: string[] = [];
+  const values = readTable(table, { environment, files: new StartFiles() }, faults);
   faults.push(...misspeltVariables(environment, VARIABLES));
   if (environment.NODE_ENV === 'production' && values.databaseUrl === null) {
     faults.push('DATABASE_URL: is required with NODE_ENV=production');
