@@ -72,7 +72,10 @@ export function createUsage(options: UsageOptions): Usage {
   const buffer = new UsageBuffer({ clock, mask });
   const writer = new LiveUsageWriter({ buffer, live, history, clock, log, random });
   const flusher = new UsageFlusher({ live, history, clock, log, intervalMs });
-  const stored = new StoredUsage(live, history);
+  const read: LiveUsage['read'] = async (keyIds) => {
+    await writeBuffer(buffer, writer);
+    return live.read(keyIds);
+  };
   const writing = new PeriodicTask(() => writer.write(), {
     random,
     pauseMs: WRITE_EVERY_MS,
@@ -88,24 +91,8 @@ export function createUsage(options: UsageOptions): Usage {
   const parts: UsageParts = { live, log, buffer, writer, flusher, writing, flushing, pruning, noting };
   return {
     recorder: buffer,
-    reader: {
-      read: async (keyId) => {
-        await writeBuffer(parts);
-        return stored.read(keyId);
-      },
-      totals: async (keyIds) => {
-        await writeBuffer(parts);
-        return stored.totals(keyIds);
-      },
-    },
-    pending: {
-      read: async (keyIds) => {
-        await writeBuffer(parts);
-        return live.read(keyIds);
-      },
-      oldestAtMs: () => oldest.read(),
-      knownOldestAtMs: () => oldest.knownAtMs,
-    },
+    reader: new StoredUsage({ read }, history),
+    pending: { read, oldestAtMs: () => oldest.read(), knownOldestAtMs: () => oldest.knownAtMs },
     flushIntervalMs: intervalMs,
     get stats() {
       return { writer: writer.stats, flusher: flusher.stats, keysBuffered: buffer.size };
@@ -164,7 +151,7 @@ class OldestPending {
 }
 
 /** Writes the buffer before a read, so that a client finds its last request counted. Unwritten counts of other replicas are missing. */
-async function writeBuffer({ buffer, writer }: UsageParts): Promise<void> {
+async function writeBuffer(buffer: UsageBuffer, writer: LiveUsageWriter): Promise<void> {
   // The store did not acknowledge the last write: another attempt would only delay the read.
   if (writer.stats.shardsUnsettled > 0) return;
   await writer.write();

@@ -13,10 +13,10 @@ const NOTHING_KEPT: KeptTotals = { totals: noCounts(), lastUsedAtMs: null };
  * both, but the last ids in the history show that. So a later read never returns less than an earlier one.
  */
 export class StoredUsage implements UsageReader {
-  readonly #live: LiveUsage;
+  readonly #live: Pick<LiveUsage, 'read'>;
   readonly #history: UsageHistory;
 
-  constructor(live: LiveUsage, history: UsageHistory) {
+  constructor(live: Pick<LiveUsage, 'read'>, history: UsageHistory) {
     this.#live = live;
     this.#history = history;
   }
