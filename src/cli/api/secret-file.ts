@@ -78,7 +78,8 @@ function mayBeMade(error: unknown): boolean {
 
 /**
  * Runs work that may write secrets to a new file. The file is removed if nothing was written to it. If it can't be written, for example
- * because the disk is full, the error has the text: the secrets are nowhere else. A stop signal does not end the work, but the next one does.
+ * because the disk is full, the error has the text: the secrets are nowhere else. The first stop signal does not end the work, whose result would
+ * be lost, but the next one does.
  */
 export async function withSecretFile<Result>(
   { output }: Session,
@@ -95,19 +96,26 @@ export async function withSecretFile<Result>(
     write(descriptor, text, file);
     isKept = true;
   };
+  let isHeld = false;
+  const receive = (): void => {
+    if (isHeld) {
+      close();
+      if (!isKept) output.note(LOST);
+      process.exit(EXIT_CODES.fault);
+    }
+    isHeld = true;
+    output.note(HELD);
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, receive);
   try {
-    return await holdSignals(() => work(keep), {
-      onFirst: () => output.note(HELD),
-      onNext: () => {
-        close();
-        if (!isKept) output.note(LOST);
-        process.exit(EXIT_CODES.fault);
-      },
-    });
+    return await work(keep);
   } finally {
+    for (const signal of STOP_SIGNALS) process.off(signal, receive);
     close();
   }
 }
+
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 const HELD =
   'The change is under way, and the command waits for the response, which has the secret. Another signal ends the command.';
@@ -142,27 +150,3 @@ function write(descriptor: number, text: string, file: string): void {
     );
   }
 }
-
-/**
- * Does work that the first stop signal does not end, because its result would be lost: `onFirst` is called instead. With the next signal
- * `onNext` is called, which ends the process.
- */
-async function holdSignals<Result>(
-  work: () => Promise<Result>,
-  { onFirst, onNext }: { readonly onFirst: () => void; readonly onNext: () => never },
-): Promise<Result> {
-  let isHeld = false;
-  const receive = (): void => {
-    if (isHeld) onNext();
-    isHeld = true;
-    onFirst();
-  };
-  for (const signal of STOP_SIGNALS) process.on(signal, receive);
-  try {
-    return await work();
-  } finally {
-    for (const signal of STOP_SIGNALS) process.off(signal, receive);
-  }
-}
-
-const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
