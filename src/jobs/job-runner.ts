@@ -165,20 +165,14 @@ export class JobRunner {
       if (error instanceof StoreUnavailable) throw error;
       if (error instanceof TollgateError) return failed(error.code);
       // One of them keeps the statement from all.
-      if (keyIds.length > 1) return this.#applyEach(job, keyIds, { unit, change });
+      if (keyIds.length > 1) {
+        const failures: JobFailure[] = [];
+        for (const keyId of keyIds) failures.push(...(await this.#apply(job, [keyId], { unit, change })));
+        return failures;
+      }
       this.#options.log.error({ err: error, jobId: job.id, keyIds }, 'a job could not change a key');
       return failed('internal_error');
     }
-  }
-
-  async #applyEach(
-    job: Job,
-    keyIds: readonly string[],
-    keyChange: KeyChange,
-  ): Promise<readonly JobFailure[]> {
-    const failures: JobFailure[] = [];
-    for (const keyId of keyIds) failures.push(...(await this.#apply(job, [keyId], keyChange)));
-    return failures;
   }
 }
 
