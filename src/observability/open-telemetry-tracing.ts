@@ -31,7 +31,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import type { Logger } from '../platform/logger.ts';
+import { LogThrottle } from '../platform/log-throttle.ts';
 import { withinDeadline } from '../platform/within-deadline.ts';
 import type { Route } from './outcomes.ts';
 import type { RequestTrace, RequestTracing, TracedEnd, TracingOptions, TracingSettings } from './tracing.ts';
@@ -39,8 +39,6 @@ import type { RequestTrace, RequestTracing, TracedEnd, TracingOptions, TracingSe
 /** The methods that the semantic conventions name. Others become `_OTHER`, to bound the number of span names. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = '_OTHER';
-/** The pause between two log lines about traces that could not be delivered. Milliseconds. */
-const COMPLAINT_MS = 60_000;
 /** The longest that a stop waits for the collector. Usage is written only after it. Milliseconds. */
 const LAST_SPANS_MS = 2000;
 
@@ -61,7 +59,7 @@ export class OpenTelemetryTracing implements RequestTracing {
   }
 
   static async start(options: TracingOptions): Promise<OpenTelemetryTracing> {
-    const complain = complainTo(options.log);
+    const complain = complainTo(options);
     const resource = defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'tollgate', 'service.version': options.version }))
       .merge(detectResources({ detectors: [hostDetector, envDetector] }));
@@ -202,15 +200,10 @@ async function exporterOf({ protocol }: TracingSettings): Promise<SpanExporter> 
  * Logs from time to time that traces are lost: when the library reports an error or a loss, and when the returned function is called. The
  * library's messages are not logged: they may contain an address or a header.
  */
-function complainTo(log: Logger): () => void {
-  let isQuiet = false;
+function complainTo({ log, clock }: TracingOptions): () => void {
+  const throttle = new LogThrottle(clock);
   const complain = (): void => {
-    if (isQuiet) return;
-    isQuiet = true;
-    setTimeout(() => {
-      isQuiet = false;
-    }, COMPLAINT_MS).unref();
-    log.warn({ event: 'traces_lost' }, 'traces can not be delivered');
+    if (throttle.note() > 0) log.warn({ event: 'traces_lost' }, 'traces can not be delivered');
   };
   const ignore = (): void => {};
   const warn = (message: string, details?: unknown): void => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Logger } from '../platform/logger.ts';
+import type { Platform } from '../platform/platform.ts';
 import type { Outcome, Route } from './outcomes.ts';
 
 /** How traces are sampled, encoded and sent, from the standard `OTEL_*` variables. The exporter reads the endpoint itself. */
@@ -54,11 +54,10 @@ export interface RequestTracing {
 }
 
 /** What tracing is built from. */
-export interface TracingOptions extends TracingSettings {
+export interface TracingOptions extends TracingSettings, Pick<Platform, 'log' | 'clock'> {
   /** Null: no request is forwarded. */
   readonly backendUrl: URL | null;
   readonly version: string;
-  readonly log: Logger;
   /** Masks secrets in a path. */
   readonly mask: (path: string) => string;
 }

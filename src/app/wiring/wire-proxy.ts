@@ -97,9 +97,9 @@ async function wireTracing(
   const { OpenTelemetryTracing } = await import('../../observability/open-telemetry-tracing.ts');
   const tracing = await OpenTelemetryTracing.start({
     ...settings.tracing,
+    ...platform,
     backendUrl: settings.backendUrl,
     version: gatewayVersion(),
-    log: platform.log,
     mask: (text) => redactor.masked(text),
   });
   shutdown.add('tracing', CLOSE_DEADLINE_MS, () => tracing.stop());
