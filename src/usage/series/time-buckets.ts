@@ -69,26 +69,18 @@ export interface HoursOfDays {
 
 /** Groups quarters of days by day: the rest of the first day, whole days, and the beginning of the last day. */
 export function hoursOfDays({ fromMs, toMs }: TimeSpan): readonly HoursOfDays[] {
-  const [firstMidnight, lastMidnight] = [
-    Math.ceil(fromMs / DAY_MS) * DAY_MS,
-    Math.floor(toMs / DAY_MS) * DAY_MS,
-  ];
-  const hourOf = (instantMs: number, midnight: number) => (instantMs - midnight) / HOUR_MS;
-  const dayFrom = (midnight: number) => ({ fromMs: midnight, toMs: midnight + DAY_MS });
-  if (firstMidnight > lastMidnight) {
-    return [
-      {
-        days: dayFrom(lastMidnight),
-        fromHour: hourOf(fromMs, lastMidnight),
-        toHour: hourOf(toMs, lastMidnight),
-      },
-    ];
-  }
-  const before = firstMidnight - DAY_MS;
+  const firstMidnight = Math.ceil(fromMs / DAY_MS) * DAY_MS;
+  const lastMidnight = Math.floor(toMs / DAY_MS) * DAY_MS;
+  const partOfDay = (midnight: number, part: TimeSpan): HoursOfDays => ({
+    days: { fromMs: midnight, toMs: midnight + DAY_MS },
+    fromHour: (part.fromMs - midnight) / HOUR_MS,
+    toHour: (part.toMs - midnight) / HOUR_MS,
+  });
+  if (firstMidnight > lastMidnight) return [partOfDay(lastMidnight, { fromMs, toMs })];
   return [
-    { days: dayFrom(before), fromHour: hourOf(fromMs, before), toHour: 24 },
+    partOfDay(firstMidnight - DAY_MS, { fromMs, toMs: firstMidnight }),
     { days: { fromMs: firstMidnight, toMs: lastMidnight }, fromHour: 0, toHour: 24 },
-    { days: dayFrom(lastMidnight), fromHour: 0, toHour: hourOf(toMs, lastMidnight) },
+    partOfDay(lastMidnight, { fromMs: lastMidnight, toMs }),
   ].filter(({ days, fromHour, toHour }) => fromHour < toHour && days.fromMs < days.toMs);
 }
 
