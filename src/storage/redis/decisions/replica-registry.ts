@@ -1,5 +1,6 @@
 import type { Clock } from '../../../platform/clock.ts';
 import { type Outage, OutageHistory } from '../../../platform/outage-history.ts';
+import { parsedJson } from '../../../platform/text/parsed-json.ts';
 import { LAST_INSTANT_MS } from '../../../platform/timestamps.ts';
 import { LuaScript } from '../lua-script.ts';
 import type { RedisConnection } from '../redis-connection.ts';
@@ -78,7 +79,7 @@ export class ReplicaRegistry {
       const replicas = ids.map((replicaId, index) => ({
         replicaId,
         lastSeenAtMs: Number(seen[2 * index + 1]),
-        description: parsed(texts[index] ?? null),
+        description: parsedJson(texts[index] ?? ''),
       }));
       // Other scores are from no replica, and may be infinite; the next heartbeat removes them.
       return { replicas: replicas.filter(({ lastSeenAtMs }) => isInstant(lastSeenAtMs)), total };
@@ -141,13 +142,4 @@ export class ReplicaRegistry {
 
 function isInstant(ms: number): boolean {
   return ms >= 0 && ms <= LAST_INSTANT_MS;
-}
-
-function parsed(text: string | null): unknown {
-  if (text === null) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
