@@ -35,9 +35,5 @@ async function sendStep(
   if (past === undefined || step % past.everySteps !== 0) return;
   const count = Math.round(past.requests * share);
   const turns = Array.from({ length: count }, (_, sent) => requests[(step + sent) % requests.length]);
-  await Promise.all(
-    turns.map(
-      (request) => request !== undefined && !stopping.aborted && sendRequest({ url }, secret, request),
-    ),
-  );
+  await Promise.all(turns.map((request) => request && sendRequest({ url, stopping }, secret, request)));
 }
