@@ -1,4 +1,4 @@
-import { withoutUndefined } from '../platform/without-undefined.ts';
+import { definedFields } from '../platform/defined-fields.ts';
 import { type Environment, orFault } from './read-setting.ts';
 import { count, oneOf, type Parse, part, text } from './setting-parsers.ts';
 
@@ -51,7 +51,7 @@ export function readTracing(environment: Environment, faults: string[]) {
     sampler: sampler.replace('parentbased_', '') as RootSampler,
     isParentBased: sampler.startsWith('parentbased_'),
     ratio: chosenRatio ?? 1,
-    batches: withoutUndefined({
+    batches: definedFields({
       scheduledDelayMillis: read(count(1, 3_600_000), 'OTEL_BSP_SCHEDULE_DELAY'),
       exportTimeoutMillis: read(count(1, 3_600_000), 'OTEL_BSP_EXPORT_TIMEOUT'),
       maxQueueSize: read(count(1, 1_000_000), 'OTEL_BSP_MAX_QUEUE_SIZE'),

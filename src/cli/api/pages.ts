@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { withoutUndefined } from '../../platform/without-undefined.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { wholeNumber } from '../option-values.ts';
 import type { Output } from '../output/output.ts';
 
@@ -46,7 +46,7 @@ export async function* pagesOf<T>(
   let span: Span | undefined;
   do {
     const size = limit ?? (all ? undefined : DEFAULT_LIMIT);
-    const page = await read(withoutUndefined({ limit: size, cursor: next }));
+    const page = await read(definedFields({ limit: size, cursor: next }));
     yield page.items;
     next = page.nextCursor;
     span = page.span;

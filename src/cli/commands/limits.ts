@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
-import { withoutUndefined } from '../../platform/without-undefined.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../api/confirmation.ts';
 import { keyIdOf } from '../api/key-by-name.ts';
 import { audited, managed } from '../api/session.ts';
@@ -130,7 +130,7 @@ function declareGrant(command: Command, terminal: Terminal): void {
 }
 
 function windowsOf({ limitId, customer }: WindowOptions) {
-  return withoutUndefined({ limitId, customerId: customer });
+  return definedFields({ limitId, customerId: customer });
 }
 
 async function write(counters: Counters, output: Output): Promise<void> {

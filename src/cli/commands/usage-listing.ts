@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { paths } from '../../client/management-api.ts';
-import { withoutUndefined } from '../../platform/without-undefined.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
 import { instant, wholeNumber } from '../option-values.ts';
 import type { Column, Listing } from '../output/columns.ts';
@@ -59,7 +59,7 @@ export async function writeUsage(
 }
 
 function queryOf({ from, to, interval, timeZone, groupBy, top, plan }: UsageOptions): Query {
-  return withoutUndefined({
+  return definedFields({
     from: from && instant(from, 'ago'),
     to: to && instant(to, 'ago'),
     interval: interval as Query['interval'],

@@ -1,5 +1,5 @@
 import { bodyOf } from '../../client/management-client.ts';
-import { withoutUndefined } from '../../platform/without-undefined.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { managed } from '../api/session.ts';
 import type { Declare } from '../declare.ts';
 import { type UsageOptions, usageOptions, writeUsage } from './usage-listing.ts';
@@ -25,7 +25,7 @@ export const declareUsage: Declare = (command, terminal) =>
     terminal,
     async ({ client, output }, _words, options) => {
       const { tag, externalId } = options;
-      const filter = withoutUndefined({ tag, externalId });
+      const filter = definedFields({ tag, externalId });
       await writeUsage(options, output, (query) =>
         bodyOf(client.GET('/api-keys/usage', { params: { query: { ...query, ...filter } } })),
       );

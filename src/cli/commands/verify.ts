@@ -1,7 +1,7 @@
 import { Option } from 'commander';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
-import { withoutUndefined } from '../../platform/without-undefined.ts';
+import { definedFields } from '../../platform/defined-fields.ts';
 import { askSecret } from '../api/ask-secret.ts';
 import { managed } from '../api/session.ts';
 import { CommandFault } from '../command-fault.ts';
@@ -62,7 +62,7 @@ async function questionOf(options: VerifyOptions, terminal: Terminal): Promise<Q
   return {
     secret: await askSecret('Secret: ', terminal),
     count,
-    ...withoutUndefined({ method, path, customerId: customer, address, origin, cost }),
+    ...definedFields({ method, path, customerId: customer, address, origin, cost }),
   };
 }
 

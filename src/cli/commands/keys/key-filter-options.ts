@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { withoutUndefined } from '../../../platform/without-undefined.ts';
+import { definedFields } from '../../../platform/defined-fields.ts';
 import { collect } from '../../option-values.ts';
 
 /** The options that choose keys. */
@@ -26,5 +26,5 @@ export function filtered(command: Command): Command {
 
 /** The parameters of the list of keys for these options. */
 export function keyFilterOf({ plan, tag, externalId, search, status }: KeyFilterOptions) {
-  return withoutUndefined({ q: search, status, rateLimitId: plan, tag: tag && [...tag], externalId });
+  return definedFields({ q: search, status, rateLimitId: plan, tag: tag && [...tag], externalId });
 }

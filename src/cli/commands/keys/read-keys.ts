@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { bodyOf, type ManagementClient } from '../../../client/management-client.ts';
-import { withoutUndefined } from '../../../platform/without-undefined.ts';
+import { definedFields } from '../../../platform/defined-fields.ts';
 import { keyIdOf } from '../../api/key-by-name.ts';
 import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
 import { managed } from '../../api/session.ts';
@@ -40,7 +40,7 @@ Examples:
     const { sort, order } = options;
     const filter = keyFilterOf(options);
     const pages = pagesOf(options, output, async (page) => {
-      const query = { ...page, ...filter, ...withoutUndefined({ sort, order }) };
+      const query = { ...page, ...filter, ...definedFields({ sort, order }) };
       const { apiKeys, nextCursor } = await bodyOf(client.GET('/consumer-api-key', { params: { query } }));
       return { items: apiKeys, nextCursor };
     });

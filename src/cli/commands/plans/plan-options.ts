@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { withoutUndefined } from '../../../platform/without-undefined.ts';
+import { definedFields } from '../../../platform/defined-fields.ts';
 import { readFields } from '../../api/read-object.ts';
 import { wholeNumber } from '../../option-values.ts';
 
@@ -34,6 +34,6 @@ export async function fieldsOf({
 }: PlanOptions): Promise<Record<string, unknown>> {
   return {
     ...(await readFields(file, READ_ONLY)),
-    ...withoutUndefined({ limit, period, description }),
+    ...definedFields({ limit, period, description }),
   };
 }
