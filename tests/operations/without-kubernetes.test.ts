@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PATIENT_MS } from '../../src/cli/api/session.ts';
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
@@ -271,6 +272,31 @@ async function usedByOneProcess(DATA_DIR: string): Promise<{ readonly id: string
   return key;
 }
 
+/** Runs commands that move the records, within this directory. */
+function move(commands: string, directory: string): Promise<{ stdout: string; stderr: string }> {
+  const ours = commands
+    .replace('systemctl stop tollgate && ', '')
+    .replaceAll('/var/lib/tollgate', join(directory, 'lib'))
+    .replaceAll('/root/tollgate-before', join(directory, 'before'))
+    .replaceAll('/etc/tollgate', directory)
+    .replaceAll('/opt/tollgate', '"$CHECKOUT"');
+  // Debian's psql warns of a locale that is not installed.
+  const env = { ...process.env, LC_ALL: 'C', CHECKOUT: process.cwd() };
+  return run('sh', ['-ec', ours], { env });
+}
+
+/** The months that have tables. */
+const PARTITIONS = `SELECT inhrelid::regclass::text FROM pg_inherits JOIN pg_class ON oid = inhrelid
+  WHERE relkind = 'r' ORDER BY inhrelid::regclass::text COLLATE "C"`;
+
+/** Of the embedded Postgres in this directory. */
+async function partitionsOf(directory: string): Promise<readonly unknown[]> {
+  const db = await PGlite.create(directory);
+  const { rows } = await db.query<readonly unknown[]>(PARTITIONS, [], { rowMode: 'array' });
+  await db.close();
+  return rows.flat();
+}
+
 describe('the records of one process, as the page moves them to two replicas', () => {
   it('are there with secrets, usage and a whole audit log', async () => {
     await Promise.all([requireProgram('jq', 'jq'), requireProgram('psql', 'postgresql-client')]);
@@ -278,16 +304,14 @@ describe('the records of one process, as the page moves them to two replicas', (
     const database = await createMigratedDatabase();
     const { id, secret } = await usedByOneProcess(join(directory, 'lib'));
     // Without the parameters of the tests, which psql does not know.
-    await writeFile(join(directory, 'DATABASE_URL'), database.url.replace(/\?.*/, ''));
-    const [keep = '', move = ''] = (await blocks('sh')).filter((block) => block.includes('tollgate-before'));
-    const ours = `${keep}${move}`
-      .replace('systemctl stop tollgate && ', '')
-      .replaceAll('/var/lib/tollgate', join(directory, 'lib'))
-      .replaceAll('/root/tollgate-before', join(directory, 'before'))
-      .replaceAll('/etc/tollgate', directory)
-      .replaceAll('/opt/tollgate', process.cwd());
-    const { stdout, stderr } = await run('sh', ['-ec', ours]);
+    const psqlUrl = database.url.replace(/\?.*/, '');
+    await writeFile(join(directory, 'DATABASE_URL'), psqlUrl);
+    const [keep = '', copy = ''] = (await blocks('sh')).filter((block) => block.includes('tollgate-before'));
+    await writeFile(join(directory, 'settings'), 'ROOT_TOKEN_SIGN_IN=off\n');
+    const { stdout, stderr } = await move(`${keep}${copy}`, directory);
     expect([stdout, stderr]).toEqual(['', '']);
+    const target = await run('psql', [psqlUrl, '-Atc', PARTITIONS]);
+    expect(target.stdout.trim().split('\n')).toEqual(await partitionsOf(join(directory, 'before/postgres')));
     const kept = ['ROOT_TOKEN', 'ENCRYPTION_KEY'].map((name) => readFile(join(directory, name), 'utf8'));
     expect(await Promise.all(kept)).toEqual([`${ROOT_TOKEN}\n`, `${ENCRYPTION_KEY}\n`]);
 
@@ -303,6 +327,25 @@ describe('the records of one process, as the page moves them to two replicas', (
       await database.drop();
       await rm(directory, { recursive: true });
     }
+  });
+
+  it('leave out a generated secret in place of which the process had one in its settings', async () => {
+    await requireProgram('jq', 'jq');
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-moved-'));
+    await mkdir(join(directory, 'lib'));
+    await writeFile(
+      join(directory, 'lib/secrets.json'),
+      JSON.stringify({ rootToken: ROOT_TOKEN, encryptionKey: 'sealed nothing' }),
+    );
+    await writeFile(
+      join(directory, 'settings'),
+      `ROOT_TOKEN_SIGN_IN=off\nENCRYPTION_KEY=${ENCRYPTION_KEY}\n`,
+    );
+    const [keep = ''] = (await blocks('sh')).filter((block) => block.includes('tollgate-before'));
+    await move(keep, directory);
+    expect((await readdir(directory)).sort()).toEqual(['ROOT_TOKEN', 'before', 'lib', 'settings']);
+    expect(await readFile(join(directory, 'ROOT_TOKEN'), 'utf8')).toBe(`${ROOT_TOKEN}\n`);
+    await rm(directory, { recursive: true });
   });
 });
 
