@@ -266,7 +266,7 @@ export class WebhookService {
         'not_subscribed',
         'The webhook does not subscribe to this event any more: the delivery would only be cancelled.',
       );
-    await repository.resend(delivery, webhook, change);
+    if (!(await repository.resend(delivery, webhook, change))) throw new WebhookNotFound();
     wake();
   }
 

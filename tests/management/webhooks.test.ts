@@ -252,21 +252,45 @@ describe('a webhook', () => {
     );
   });
 
-  it('that is deleted before its test event is written is 404, and has no entry of a test', async () => {
-    const made = await create();
-    const { webhooks } = management.records;
-    const find = webhooks.find.bind(webhooks);
-    const found = jest.spyOn(webhooks, 'find').mockImplementationOnce(async (id) => {
-      const webhook = await find(id);
-      await management.send('delete', at(made)).expect(200);
-      return webhook;
+  describe('that is deleted once a request has read it', () => {
+    async function codeAndEntries(made: Made, path: string): Promise<readonly unknown[]> {
+      const { webhooks } = management.records;
+      const find = webhooks.find.bind(webhooks);
+      const found = jest.spyOn(webhooks, 'find').mockImplementationOnce(async (id) => {
+        const webhook = await find(id);
+        await management.send('delete', at(made)).expect(200);
+        return webhook;
+      });
+      const { status, body } = await management.send('post', path);
+      found.mockRestore();
+      const log = await management.send('get', `/tollgate/audit-log?targetId=${made.webhookId}`).expect(200);
+      const actions = log.body.entries.map(({ action }: { readonly action: string }) => action);
+      return [status, body.code, ...actions];
+    }
+
+    it('gets no test event: 404, and no entry of one', async () => {
+      const made = await create();
+      expect(await codeAndEntries(made, `${at(made)}/test`)).toEqual([
+        404,
+        'webhook_not_found',
+        'webhook.delete',
+        'webhook.create',
+      ]);
     });
-    const { status, body } = await management.send('post', `${at(made)}/test`);
-    found.mockRestore();
-    expect([status, body.code]).toEqual([404, 'webhook_not_found']);
-    const log = await management.send('get', `/tollgate/audit-log?targetId=${made.webhookId}`).expect(200);
-    const actions = log.body.entries.map(({ action }: { readonly action: string }) => action);
-    expect(actions).toEqual(['webhook.delete', 'webhook.create']);
+
+    it('gets no delivery again: 404, and no entry of one', async () => {
+      const made = await create();
+      const { deliveryId } = (await management.send('post', `${at(made)}/test`).expect(200)).body;
+      const ended = { status: 'failed', next_attempt_at: null, ended_at: new Date() } as const;
+      await management.records.db.updateTable('webhook_deliveries').set(ended).execute();
+      expect(await codeAndEntries(made, `${at(made)}/deliveries/${deliveryId}/resend`)).toEqual([
+        404,
+        'webhook_not_found',
+        'webhook.delete',
+        'webhook.test',
+        'webhook.create',
+      ]);
+    });
   });
 });
 

@@ -157,9 +157,7 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
 
   addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<boolean> {
     return this.#changes.make(change, async (trx, note) => {
-      // There is no foreign key. The lock keeps the webhook from being deleted before the delivery is there.
-      const present = trx.selectFrom('webhooks').select('id').where('id', '=', webhook.id).forKeyShare();
-      if ((await present.executeTakeFirst()) === undefined) return false;
+      if (!(await keepsPresent(trx, webhook))) return false;
       const row = { ...rowOfDelivery(delivery), next_attempt_at: beforeOthers(delivery, change) };
       await trx.insertInto('webhook_deliveries').values(row).execute();
       const changes = { deliveryId: { from: null, to: delivery.id } };
@@ -170,6 +168,7 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
 
   resend(delivery: Delivery, webhook: Webhook, change: ChangeContext): Promise<boolean> {
     return this.#changes.make(change, async (trx, note) => {
+      if (!(await keepsPresent(trx, webhook))) return false;
       const { numUpdatedRows } = await trx
         .updateTable('webhook_deliveries')
         .set({ status: 'pending', next_attempt_at: beforeOthers(delivery, change), ended_at: null, tries: 0 })
@@ -183,12 +182,18 @@ export class PostgresWebhookRepository implements WebhookRepository, SealedWebho
           ]),
         )
         .executeTakeFirst();
-      if (numUpdatedRows === 0n) return false;
+      if (numUpdatedRows === 0n) return true;
       const changes = { deliveryId: { from: null, to: delivery.id } };
       note({ action: 'webhook.resend', target: webhookTarget(webhook), changes });
       return true;
     });
   }
+}
+
+/** Whether the webhook is there. Deliveries have no foreign key: the lock keeps it from being deleted before the transaction ends. */
+async function keepsPresent(trx: RecordsDatabase, { id }: Webhook): Promise<boolean> {
+  const present = trx.selectFrom('webhooks').select('id').where('id', '=', id).forKeyShare();
+  return (await present.executeTakeFirst()) !== undefined;
 }
 
 /** An instant by which a delivery is due before all others of its webhook, also where the clock of a replica is ahead. */
