@@ -14,8 +14,9 @@ if (major >= 26 || (major === 24 && minor >= 9)) {
   const command = existsSync(source) ? source : new URL('../dist/cli/tollgate.js', import.meta.url);
   import(command.href).catch((error) => {
     const whatToDo = 'If a file or a package is missing, install it again, in a clone by `npm ci`.';
-    process.stderr.write(`Tollgate could not be loaded. ${whatToDo}\n${error.stack}\n`);
-    process.exit(1);
+    process.stderr.write(`Tollgate could not be loaded. ${whatToDo}\n`);
+    // Only Node itself prints in which file an error of syntax is.
+    throw error;
   });
 } else {
   process.stderr.write(

@@ -4,7 +4,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promi
 import { createServer as createHttpServer, type ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { satisfies } from 'semver';
@@ -65,21 +65,26 @@ describe('the start of tollgate', () => {
 });
 
 describe('the exit code of tollgate', () => {
-  it('is 1 with a sentence where files of the installation are missing', async () => {
+  it.each([
+    ['missing', undefined],
+    ['cut off', 'export const answer = {'],
+  ])('is 1 with a sentence where a file of the installation is %s, and names it', async (_, text) => {
     const directory = await mkdtemp(join(await scratchFolder(), 'tollgate-incomplete-'));
     try {
       const file = join(directory, 'bin/tollgate.js');
-      await mkdir(join(directory, 'bin'));
+      const module = join(directory, 'dist/cli/tollgate.js');
+      await Promise.all([dirname(file), dirname(module)].map((path) => mkdir(path, { recursive: true })));
       await copyFile(COMMAND, file);
       await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
+      if (text !== undefined) await writeFile(module, text);
       const { code, stdout, stderr } = await runTollgate(['--version'], { file });
-      const [sentence, fault] = stderr.split('\n');
+      const [sentence] = stderr.split('\n');
       expect([code, stdout, sentence]).toEqual([
         1,
         '',
         'Tollgate could not be loaded. If a file or a package is missing, install it again, in a clone by `npm ci`.',
       ]);
-      expect(fault).toContain(join(directory, 'dist/cli/tollgate.js'));
+      expect(stderr).toContain(module);
     } finally {
       await rm(directory, { recursive: true });
     }
