@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
 import { useApi, useScopes } from './api-context.tsx';
 import { pollBeside, useFollowed } from './followed.ts';
-import { type Call, type Live, type LiveOptions, POLL_MS, pollAfter, useStatus } from './live.ts';
+import { type Call, type Live, type LiveOptions, POLL_MS, pollAfter, shownData, useStatus } from './live.ts';
 
 const PAGE_ROWS = 100;
 
@@ -64,13 +64,14 @@ export function useLivePages<T, Row>(
       isLong(state.data) ? false : pollAfter(state.error, pollBeside(isFollowed, options.pollMs ?? POLL_MS)),
     placeholderData: keepPreviousData,
   });
+  const data = shownData(query);
   return {
-    ...useStatus(query, allowed, options.scope),
-    data: query.data?.pages.flatMap(({ rows }) => rows),
+    ...useStatus(query, data, { allowed, scope: options.scope }),
+    data: data?.pages.flatMap(({ rows }) => rows),
     etag: undefined,
-    total: query.data?.pages[0]?.total,
+    total: data?.pages[0]?.total,
     isFollowed,
-    isBehind: oldPage !== undefined && query.data?.pages[0] === oldPage,
+    isBehind: oldPage !== undefined && data?.pages[0] === oldPage,
     hasMore: query.hasNextPage,
     hasNextPageFailed: query.isFetchNextPageError,
     loadMore: () => {

@@ -61,10 +61,11 @@ export function useLive<T>(
     refetchInterval: ({ state }) => pollAfter(state.error, pollBeside(isFollowed, options.pollMs ?? POLL_MS)),
     placeholderData: keepPreviousData,
   });
+  const data = shownData(query);
   return {
-    ...useStatus(query, allowed, options.scope),
-    data: query.data?.body,
-    etag: query.data?.etag,
+    ...useStatus(query, data, { allowed, scope: options.scope }),
+    data: data?.body,
+    etag: data?.etag,
     refresh: () => void query.refetch(),
   };
 }
@@ -90,7 +91,6 @@ export function pollAfter(error: unknown, pollMs: number | false): number | fals
 }
 
 interface QueryState {
-  readonly data: unknown;
   readonly error: unknown;
   /** How often it has failed. */
   readonly errorUpdateCount: number;
@@ -98,12 +98,25 @@ interface QueryState {
   readonly dataUpdatedAt: number;
 }
 
-/** What the page shows of a query. */
-export function useStatus(query: QueryState, allowed: boolean, scope: Scope | undefined) {
-  const dataAt = query.data === undefined || query.dataUpdatedAt === 0 ? undefined : query.dataUpdatedAt;
-  const error = useShownError(query);
+/** The data of a query; that of the filter before only until this one has failed: each poll would show it again. */
+export function shownData<Data>({
+  data,
+  isPlaceholderData,
+  errorUpdateCount,
+}: QueryState & { readonly data: Data }): Data | undefined {
+  return isPlaceholderData && errorUpdateCount > 0 ? undefined : data;
+}
+
+/** What the page shows of a query with this data. */
+export function useStatus(
+  query: QueryState,
+  data: unknown,
+  { allowed, scope }: { readonly allowed: boolean; readonly scope: Scope | undefined },
+) {
+  const dataAt = data === undefined || query.dataUpdatedAt === 0 ? undefined : query.dataUpdatedAt;
+  const error = useShownError(query, data);
   return {
-    status: allowed ? liveStatus(query, error) : ('no-scope' as const),
+    status: allowed ? liveStatus(query, data, error) : ('no-scope' as const),
     dataAt,
     error,
     requiredScope: allowed ? requiredScope(error) : scope,
@@ -111,13 +124,13 @@ export function useStatus(query: QueryState, allowed: boolean, scope: Scope | un
 }
 
 /** While a query that has no data yet is read again, the error of the last time stays: otherwise each poll would take "Try again" away. */
-function useShownError({ data, error, errorUpdateCount }: QueryState): unknown {
+function useShownError({ error, errorUpdateCount }: QueryState, data: unknown): unknown {
   const [last, setLast] = useState<unknown>(null);
   if (error !== null && error !== last) setLast(error);
   return data === undefined && errorUpdateCount > 0 ? (error ?? last) : error;
 }
 
-function liveStatus({ data, isPlaceholderData }: QueryState, error: unknown): LiveStatus {
+function liveStatus({ isPlaceholderData }: QueryState, data: unknown, error: unknown): LiveStatus {
   if (error === null || error === undefined) {
     if (data === undefined) return 'loading';
     return isPlaceholderData ? 'refreshing' : 'ready';

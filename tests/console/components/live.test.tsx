@@ -2,6 +2,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
+import { useState } from 'react';
 import type { Scope } from '../../../src/console/api/api-context.tsx';
 import { useLive } from '../../../src/console/api/live.ts';
 import { LiveState } from '../../../src/console/components/states/live-state.tsx';
@@ -30,12 +31,24 @@ function Keys() {
   );
 }
 
-function KeysOrFault() {
-  const live = useLive(['keys'], (client, signal) => client.GET('/consumer-api-key', { signal }));
+function KeysOrFault({ filter = 'none' }: { readonly filter?: string }) {
+  const live = useLive(['keys', filter], (client, signal) => client.GET('/consumer-api-key', { signal }));
   return (
     <LiveState live={live} what="keys" skeleton={null}>
       {({ apiKeys }) => `${apiKeys.length} keys`}
     </LiveState>
+  );
+}
+
+function FilteredKeys() {
+  const [filter, setFilter] = useState('first');
+  return (
+    <>
+      <button type="button" onClick={() => setFilter('second')}>
+        other filter
+      </button>
+      <KeysOrFault filter={filter} />
+    </>
   );
 }
 
@@ -88,6 +101,28 @@ describe('live data', () => {
     release.resolve();
     await screen.findByText('0 keys');
     expect(button.isConnected).toBe(false);
+  });
+
+  it('of another filter gives way to the fault of this one, and does not come back at each reading', async () => {
+    gateway.reply(200, { apiKeys: [{}] });
+    gateway.render([], <FilteredKeys />);
+    await screen.findByText('1 keys');
+    gateway.reply(400, { error: 'No such filter.' });
+    const user = userEvent.setup();
+    await user.click(screen.getByRole('button', { name: 'other filter' }));
+    const button = await screen.findByRole('button', { name: 'Try again' });
+    const asked = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    gateway.respond(async () => {
+      asked.resolve();
+      await release.promise;
+      return { status: 200, body: { apiKeys: [] } };
+    });
+    await user.click(button);
+    await asked.promise;
+    expect([screen.queryByText('1 keys'), button.isConnected]).toEqual([null, true]);
+    release.resolve();
+    await screen.findByText('0 keys');
   });
 
   it('stays while the store is down, and is fresh again when it is back', async () => {
