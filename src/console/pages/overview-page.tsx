@@ -20,7 +20,7 @@ export function OverviewPage() {
     <>
       <PageHeader
         title="Overview"
-        about={`The last 24 hours, whose full hours are compared with the day before, in ${localTimeZone()}`}
+        about={`The last 24 hours, compared with the day before up to this time, in ${localTimeZone()}`}
       />
       <PanelStack>
         <DegradedNotice />

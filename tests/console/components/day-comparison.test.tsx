@@ -7,30 +7,50 @@ import { withScriptedGateway } from './support/stage.tsx';
 const HOUR_MS = 3_600_000;
 const gateway = withScriptedGateway();
 
-/** A hundred requests in each full hour of two days, and ten in the hour that runs. */
-function usageOf(url: string) {
+/** An hour's counts, of which as many requests as named were forwarded. */
+function countsOf(requests: number, forwarded = requests) {
+  const none = { failed: 0, rateLimited: 0, clientErrors: 0, serverErrors: 0, shadowLimited: 0 };
+  const averageResponseTimeMs = forwarded === 0 ? 0 : 5;
+  return { requests, successful: requests, forwarded, ...none, averageResponseTimeMs };
+}
+
+/** Two days of these counts, by the place of an hour: 0 to 47, of which a tenth has passed. */
+function usageOf(url: string, counts: (hour: number) => ReturnType<typeof countsOf>) {
   const query = new URL(url, 'http://gateway').searchParams;
   const [from = '', to = ''] = [query.get('from') ?? '', query.get('to') ?? ''];
-  const last = Date.parse(to) - HOUR_MS;
-  const rows = Array.from({ length: 48 }, (_, index) => {
-    const startMs = Date.parse(from) + index * HOUR_MS;
-    const requests = startMs === last ? 10 : 100;
-    const none = { failed: 0, rateLimited: 0, clientErrors: 0, serverErrors: 0, shadowLimited: 0 };
-    const counts = { requests, successful: requests, forwarded: requests, ...none };
-    return { start: new Date(startMs).toISOString(), ...counts, averageResponseTimeMs: 5 };
-  });
+  const startOf = (hour: number) => new Date(Date.parse(from) + hour * HOUR_MS).toISOString();
+  const rows = Array.from({ length: 48 }, (_, hour) => ({ start: startOf(hour), ...counts(hour) }));
   return {
     ...{ from, to, interval: 'hour', timeZone: 'UTC', rows },
-    completeUntil: new Date(last).toISOString(),
+    completeUntil: startOf(47.1),
   };
 }
 
-it('the hour that runs is not compared with a whole hour of the day before', async () => {
-  gateway.respond(({ url }) => ({ status: 200, body: usageOf(url) }));
+/** The text of a tile over a day of these counts. */
+async function tileOf(name: RegExp, counts: (hour: number) => ReturnType<typeof countsOf>) {
+  gateway.respond(({ url }) => ({ status: 200, body: usageOf(url, counts) }));
   gateway.render(['usage:read'], <OutcomesOfTheDay />);
-  const tile = await screen.findByRole('link', { name: /^Requests/ });
-  expect(tile.textContent).toContain('2,310');
-  expect(tile.textContent).toContain('the same as the day before');
+  const tile = await screen.findByRole('link', { name });
   // The code that draws is loaded later: the file must not end before.
   await waitFor(() => expect(document.querySelector('canvas')).not.toBeNull());
+  return tile.textContent;
+}
+
+it('the part of an hour is compared with the same part of that hour the day before', async () => {
+  const text = await tileOf(/^Requests/, (hour) => countsOf(hour === 47 ? 10 : 100));
+  expect(text).toContain('2,310');
+  expect(text).toContain('the same as the day before');
+});
+
+it('errors of an hour that runs count beside those of the day before', async () => {
+  const text = await tileOf(/^Errors/, (hour) => ({
+    ...countsOf(100),
+    failed: [0, 47].includes(hour) ? 20 : 0,
+  }));
+  expect(text).toContain('the same as the day before');
+});
+
+it('a response time is compared only where both days had a forwarded request', async () => {
+  const text = await tileOf(/^Response time/, (hour) => countsOf(100, hour < 24 ? 100 : 0));
+  expect(text).toMatch(/ms$/);
 });

@@ -12,10 +12,8 @@ export interface DayOfOutcomes {
   readonly hoursBefore: readonly Outcomes[];
   readonly total: Outcomes;
   readonly totalBefore: Outcomes;
-  /** Of the hours that are over, without the one that runs: it has no equal the day before, of which there are whole hours only. */
-  readonly over: Outcomes;
-  /** Of the same hours the day before. */
-  readonly overBefore: Outcomes;
+  /** Of the day before up to this time of it, as if the requests of an hour came evenly: of an hour that runs there is only a part. */
+  readonly totalBeforeByNow: Outcomes;
 }
 
 /** The first and the last instant, for `from` and `to`, of the two days that end with the hour of `now`. */
@@ -24,19 +22,35 @@ export function twoDays(now: number): { readonly from: number; readonly to: numb
   return { from: to - 2 * HOURS * HOUR_MS, to };
 }
 
-/** Hourly rows of the two days that end at `to`, hours without requests filled in. */
-export function dayOfOutcomes(rows: readonly UsageRow[], to: number): DayOfOutcomes {
+/** Hourly rows of the two days that end at `to`, hours without requests filled in. They are complete until `completeUntil`. */
+export function dayOfOutcomes(rows: readonly UsageRow[], to: number, completeUntil: number): DayOfOutcomes {
   const byStart = new Map(rows.map((row) => [Date.parse(row.start), outcomesOf(row)]));
   const starts = Array.from({ length: 2 * HOURS }, (_, index) => to - (2 * HOURS - index) * HOUR_MS);
   const all = starts.map((start) => byStart.get(start) ?? NO_REQUESTS);
   const [hoursBefore, hours] = [all.slice(0, HOURS), all.slice(HOURS)];
+  const passed = Math.min(Math.max(1 - (to - completeUntil) / HOUR_MS, 0), 1);
+  const last = hoursBefore.slice(-1).map((hour) => shareOf(hour, passed));
   return {
     starts: starts.slice(HOURS),
     hours,
     hoursBefore,
     total: sumOf(hours),
     totalBefore: sumOf(hoursBefore),
-    over: sumOf(hours.slice(0, -1)),
-    overBefore: sumOf(hoursBefore.slice(0, -1)),
+    totalBeforeByNow: sumOf([...hoursBefore.slice(0, -1), ...last]),
+  };
+}
+
+function shareOf(
+  { averageResponseTimeMs, requests, allowed, limited, failed, shadowLimited, forwarded }: Outcomes,
+  share: number,
+): Outcomes {
+  return {
+    averageResponseTimeMs,
+    requests: requests * share,
+    allowed: allowed * share,
+    limited: limited * share,
+    failed: failed * share,
+    shadowLimited: shadowLimited * share,
+    forwarded: forwarded * share,
   };
 }

@@ -38,8 +38,12 @@ export function OutcomesOfTheDay() {
 }
 
 function Day({ series }: { readonly series: UsageSeries }) {
-  const day = useMemo(() => dayOfOutcomes(series.rows, Date.parse(series.to)), [series]);
-  const data = useMemo(() => chartData(day, Date.parse(series.completeUntil)), [day, series.completeUntil]);
+  const completeUntil = Date.parse(series.completeUntil);
+  const day = useMemo(
+    () => dayOfOutcomes(series.rows, Date.parse(series.to), completeUntil),
+    [series, completeUntil],
+  );
+  const data = useMemo(() => chartData(day, completeUntil), [day, completeUntil]);
   return (
     <>
       <Tiles day={day} />
@@ -63,21 +67,23 @@ const COUNTS = [
   { of: 'failed', name: 'Errors', icon: CircleX, tone: 'failed', href: '/usage?groupBy=key' },
 ] as const;
 
-function Tiles({ day: { total, over, overBefore } }: { readonly day: DayOfOutcomes }) {
-  const compared = (of: (typeof COUNTS)[number]['of'] | 'averageResponseTimeMs') =>
-    overBefore.requests === 0 ? undefined : { now: over[of], before: overBefore[of] };
+function Tiles({ day: { total, totalBeforeByNow: before } }: { readonly day: DayOfOutcomes }) {
+  const compared = (of: (typeof COUNTS)[number]['of'] | 'averageResponseTimeMs') => ({
+    now: total[of],
+    before: before[of],
+  });
+  const hasTimes = total.forwarded > 0 && before.forwarded > 0;
   return (
     <div className={styles.tiles}>
       {COUNTS.map(({ of, ...tile }) => (
-        <StatTile key={of} {...tile} value={total[of]} compared={compared(of)}>
+        <StatTile key={of} {...tile} compared={before.requests > 0 ? compared(of) : undefined}>
           <NumberText value={total[of]} />
         </StatTile>
       ))}
       <StatTile
         name="Response time"
         icon={Timer}
-        value={total.averageResponseTimeMs}
-        compared={compared('averageResponseTimeMs')}
+        compared={hasTimes ? compared('averageResponseTimeMs') : undefined}
         href="/usage"
       >
         {formatNumber(Math.round(total.averageResponseTimeMs * 10) / 10)}
