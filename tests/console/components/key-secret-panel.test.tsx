@@ -43,3 +43,14 @@ it('the button that shows the secret keeps the focus, and hides it again', async
   expect(screen.queryByText(SECRET)).toBeNull();
   expect(document.activeElement).toBe(screen.getByRole('button', { name: 'Reveal' }));
 });
+
+it('a held key hides the secret, and does not show it again', async () => {
+  stub.respond(() => ({ status: 200, body: { ...KEY, secret: SECRET } }));
+  renderSignedIn(['keys:secret'], <KeySecretPanel apiKey={KEY} />);
+  const user = userEvent.setup();
+  await user.click(screen.getByRole('button', { name: 'Reveal' }));
+  await screen.findByText(SECRET);
+  await user.keyboard('{Enter>3/}');
+  expect(screen.queryByText(SECRET)).toBeNull();
+  expect(stub.sent).toHaveLength(1);
+});

@@ -45,9 +45,14 @@ function Secret({ apiKey, mayReveal }: { readonly apiKey: KeyDetail; readonly ma
       <div className={styles.line}>
         <code>{secret ?? secretHint ?? 'known to its consumer only'}</code>
         {isShown && <CopyButton text={secret} what="secret" />}
-        {/* One button for both, so that it keeps the focus. */}
+        {/* One button for both, so that it keeps the focus. A held key must not reveal the secret again and again. */}
         {(isShown || (mayReveal && secretHint !== null)) && (
-          <Button small aria-disabled={isPending} onClick={isShown ? hide : reveal}>
+          <Button
+            small
+            aria-disabled={isPending}
+            onClick={isShown ? hide : reveal}
+            onKeyDown={(event) => event.repeat && event.key === 'Enter' && event.preventDefault()}
+          >
             {isShown ? 'Hide' : 'Reveal'}
           </Button>
         )}
