@@ -58,6 +58,22 @@ function Versions() {
   );
 }
 
+function Trial() {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" onClick={() => setOpen(true)}>
+        Try…
+      </button>
+      {isOpen && (
+        <Dialog title="Try it" onClose={() => setOpen(false)}>
+          A trial
+        </Dialog>
+      )}
+    </>
+  );
+}
+
 function Deletion() {
   const [state, setState] = useState<'listed' | 'asked' | 'gone'>('listed');
   return (
@@ -98,8 +114,16 @@ describe('a button that goes away when it is pressed', () => {
   });
 });
 
-it('a dialog gives the focus to the page if the button that opened it has gone', async () => {
-  show(<Deletion />);
+it('a dialog gives the focus to the page if the button that opened it has gone, also after another dialog', async () => {
+  show(
+    <>
+      <Trial />
+      <Deletion />
+    </>,
+  );
+  await user.click(screen.getByRole('button', { name: 'Try…' }));
+  await user.click(await screen.findByRole('button', { name: 'Close' }));
+  await waitFor(() => expect(document.activeElement).toBe(screen.getByRole('button', { name: 'Try…' })));
   await user.click(screen.getByRole('button', { name: 'Delete…' }));
   await user.click(await screen.findByRole('button', { name: 'Delete' }));
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());

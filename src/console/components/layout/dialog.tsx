@@ -32,7 +32,8 @@ export function Dialog(props: DialogProps) {
     >
       <BaseDialog.Portal>
         <BaseDialog.Backdrop className={styles.backdrop} />
-        <BaseDialog.Popup className={classes(styles.popup, wide && styles.wide)}>
+        {/* Its own way gives the focus to the button of an earlier dialog where that of this one has gone. */}
+        <BaseDialog.Popup className={classes(styles.popup, wide && styles.wide)} finalFocus={false}>
           <div className={styles.head}>
             <BaseDialog.Title className={styles.title}>{title}</BaseDialog.Title>
             {dismissible && (
