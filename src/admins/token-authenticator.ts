@@ -20,7 +20,9 @@ export interface TokenAuthenticatorOptions {
 
 /** Most look-ups: a flood of guesses must take neither all connections to the store nor all places in the queue. A group is a client. */
 const LOOK_UPS = {
-  ...{ maxRunning: 4, maxWaiting: 4096, maxWaitingPerGroup: 256 },
+  maxRunning: 4,
+  maxWaiting: 4096,
+  maxWaitingPerGroup: 256,
   overloaded: () =>
     new TollgateError('overloaded', 'Too many admin tokens wait to be looked up. Try again shortly.'),
 };

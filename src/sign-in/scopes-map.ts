@@ -1,6 +1,7 @@
 import { isTag } from '../keys/key-tags.ts';
 import type { Grant } from '../permissions/principal.ts';
 import { expandScopes, PRESETS, type Preset, SCOPES, type Scope } from '../permissions/scopes.ts';
+import { MAX_TAGS } from '../permissions/visible-records.ts';
 import { isObject } from '../platform/is-object.ts';
 
 /** What each value of a claim grants, in the order in which the map names them. */
@@ -53,8 +54,8 @@ function grantIn(granted: unknown, place: number): Grant {
     throw new Error(
       `value ${place} must grant a list of ${[ALL, ...Object.keys(PRESETS), ...SCOPES].join(', ')}`,
     );
-  if (!Array.isArray(onlyTags) || onlyTags.length > 20 || !onlyTags.every(isTag))
-    throw new Error(`value ${place}: "onlyTags" must be a list of at most 20 tags`);
+  if (!Array.isArray(onlyTags) || onlyTags.length > MAX_TAGS || !onlyTags.every(isTag))
+    throw new Error(`value ${place}: "onlyTags" must be a list of at most ${MAX_TAGS} tags`);
   if (Object.keys(others).length > 0) throw new Error(`value ${place} may have only "scopes" and "onlyTags"`);
   const named = scopes.flatMap((name): readonly (Scope | Preset)[] => (name === ALL ? SCOPES : [name]));
   return { scopes: expandScopes(named), onlyTags: [...new Set(onlyTags)].sort() };

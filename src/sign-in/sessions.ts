@@ -49,7 +49,9 @@ const RENEW_EVERY_MS = 300_000;
 const RETRY_MS = 30_000;
 /** As with admin tokens. A group is a client. */
 const LOOK_UPS = {
-  ...{ maxRunning: 4, maxWaiting: 4096, maxWaitingPerGroup: 256 },
+  maxRunning: 4,
+  maxWaiting: 4096,
+  maxWaitingPerGroup: 256,
   overloaded: () =>
     new TollgateError('overloaded', 'Too many sessions wait to be looked up. Try again shortly.'),
 };

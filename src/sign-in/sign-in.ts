@@ -50,7 +50,9 @@ const ATTEMPT_MS = 600_000;
 const MAX_DEVICE_S = 3600;
 /** Anyone may begin an attempt: a flood of them must not become a flood at the provider. */
 const PROVIDER_CALLS = {
-  ...{ maxRunning: 8, maxWaiting: 256, maxWaitingPerGroup: 16 },
+  maxRunning: 8,
+  maxWaiting: 256,
+  maxWaitingPerGroup: 16,
   overloaded: () => new SignInFailure('provider_unavailable', 'too many attempts at a time'),
 };
 

@@ -32,7 +32,6 @@ export const SESSION_PREFIX = 'tgs';
 /** Whether a text has the form of a session's id. */
 export const isSessionId = idTest('ses_');
 
-/** The session in the audit log. */
 /** A change of a session. */
 export function auditedSession(...[before, after]: RecordChange<Session>): AuditedChange {
   const { id, name, onlyTags } = after ?? before;

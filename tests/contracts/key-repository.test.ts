@@ -214,7 +214,6 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
     expect(await deleteKey(store.records.keys, id, sampleChange())).toBe(true);
     expect(await deleteKey(store.records.keys, id, sampleChange())).toBe(false);
     expect(await store.records.keys.find(id)).toBeUndefined();
-    expect((await store.records.keys.find(id))?.snapshot).toBeUndefined();
     expect(await store.records.keys.findSnapshotsByLookup([lookup])).toEqual([]);
     expect(await updateKey(store.records.keys, id, { name: 'gone' }, sampleChange({ atMs: LATER_MS }))).toBe(
       'key_not_found',
@@ -347,7 +346,6 @@ describe.each(RECORD_STORES)('the key repository in %s', (_name, create) => {
         'The default plan "gone" does not exist: make it, or set DEFAULT_PLAN_ID to one that does.',
       ),
     };
-    await expect(keys.find(id)).rejects.toMatchObject(failure);
     await expect(keys.find(id)).rejects.toMatchObject(failure);
     const [found] = await keys.findSnapshotsByLookup([lookup]);
     expect(found?.snapshot).toBeInstanceOf(StoreUnavailable);

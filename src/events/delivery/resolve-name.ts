@@ -20,7 +20,9 @@ const QUERY_TIMEOUT_MS = 2000;
 const QUERIES = 2;
 /** Names that wait for the system, which take turns. */
 const SYSTEM_LOOK_UPS = {
-  ...{ maxRunning: 1, maxWaiting: 1000, maxWaitingPerGroup: 4 },
+  maxRunning: 1,
+  maxWaiting: 1000,
+  maxWaitingPerGroup: 4,
   overloaded: () => codedError('ETIMEOUT'),
 };
 

@@ -70,9 +70,9 @@ export interface StreamRequest extends Subscription, EventFilter {
 
 /** Streams of a process at a time. */
 const MOST_STREAMS = 64;
-const READS = { maxRunning: 1, maxWaiting: MOST_STREAMS, overloaded: tooManyStreams };
 /** Those of one client: no client keeps all others out. */
 const MOST_OF_CLIENT = 16;
+const READS = { maxRunning: 1, maxWaiting: MOST_STREAMS, overloaded: tooManyStreams };
 const POLL_MS = 1000;
 const HEARTBEAT_MS = 15_000;
 const FOLLOW_AGAIN_MS = 3_600_000;

@@ -3,7 +3,7 @@ import { TollgateError } from '../../errors.ts';
 /** Called when a read ended: an error, or the value; `first` is true for the caller that started the read. */
 export type ReadEnded<Value> = (error: Error | null, value: Value | undefined, first: boolean) => void;
 
-/** Reads a value. Calls `begun` when the query begins, if the value must not lack changes that are made before a call. */
+/** Reads a value. Calls `begun` when the query begins, if the value must not lack changes that were made before a caller joined. */
 export type Read<Value> = (begun: () => void) => Promise<Value | undefined>;
 
 interface SharedRead<Value> {

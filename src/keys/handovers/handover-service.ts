@@ -58,7 +58,9 @@ const KEPT_MS = 30 * 24 * 3_600_000;
  * bits.
  */
 export const HANDOVER_LOOK_UPS = {
-  ...{ maxRunning: 4, maxWaiting: 1024, maxWaitingPerGroup: 64 },
+  maxRunning: 4,
+  maxWaiting: 1024,
+  maxWaitingPerGroup: 64,
   overloaded: () =>
     new TollgateError('overloaded', 'Too many links wait to be looked up. Try again shortly.'),
 };

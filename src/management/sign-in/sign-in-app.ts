@@ -187,7 +187,7 @@ function contextOf(req: Request, res: Response, trustedProxies: BlockList): Atte
   };
 }
 
-/** As JSON, in which the attempt keeps it: with more, its cookie would be longer than the 4096 bytes that browsers keep. */
+/** As JSON, in which the attempt keeps it: its cookie must stay below the 4096 bytes that browsers keep. */
 const LONGEST_RETURN = 2048;
 
 /** The page of the console that a text names; the first one if it names any other place, or one that is too long. */

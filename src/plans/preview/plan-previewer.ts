@@ -14,7 +14,9 @@ const DAY_MS = 24 * HOUR_MS;
 const WORST = 20;
 /** A preview reads much: more than one at a time would slow down what else needs the store. A group is an administrator. */
 const READS = {
-  ...{ maxRunning: 1, maxWaiting: 8, maxWaitingPerGroup: 2 },
+  maxRunning: 1,
+  maxWaiting: 8,
+  maxWaitingPerGroup: 2,
   overloaded: () =>
     new TollgateError('overloaded', 'Too many previews of plans wait to be made. Try again shortly.'),
 };
