@@ -6,8 +6,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 export interface RelayOptions {
   /** The port to listen on; one of the system's choice by default. */
   readonly port?: number;
-  /** Sees all that clients send, chunk by chunk. */
-  readonly onSent?: (bytes: Buffer) => void;
+  /** Sees all that clients send, chunk by chunk, and on which connection. */
+  readonly onSent?: (bytes: Buffer, client: Socket) => void;
   /** What clients get instead of what the server sent. */
   readonly rewrite?: (bytes: Buffer) => Buffer;
 }
@@ -118,7 +118,7 @@ export class TcpRelay {
     this.#hold(this.#upstreams, upstream, client);
     const { onSent, rewrite = (bytes: Buffer) => bytes } = this.#options;
     client.on('data', (bytes: Buffer) => {
-      onSent?.(bytes);
+      onSent?.(bytes, client);
       upstream.write(bytes);
     });
     let waiting = 0;
