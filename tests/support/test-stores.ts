@@ -19,7 +19,7 @@ export interface TestStore {
 /** Tests share the server: those that break what others use start one of their own. */
 export const SHARED_REDIS: readonly string[] = [
   ...['--user', 'default', 'on', 'nopass', '~*', '&*', '+@all', '-flushall', '-debug'],
-  ...['-client|kill', '-client|pause', '-config|set', '-config|resetstat'],
+  ...['-client|kill', '-client|pause', '-config|set', '-config|resetstat', '-script|flush'],
 ];
 const REDIS_IMAGE = 'redis:8-alpine';
 const POSTGRES_IMAGE = 'postgres:18-alpine';
