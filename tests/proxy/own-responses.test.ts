@@ -32,7 +32,11 @@ describe.each([
   [' from a backend with TLS', 3, { isTls: true }],
 ] as const)('many clients at once, which read fast, slowly, late or leave,', (from, seed, backend) => {
   const stage = withGateway(
-    { backendTimeoutMs: LONGER_THAN_THE_TEST_MS, rateWindowMs: LONGER_THAN_THE_TEST_MS },
+    {
+      backendTimeoutMs: LONGER_THAN_THE_TEST_MS,
+      rateWindowMs: LONGER_THAN_THE_TEST_MS,
+      timeouts: { idleMs: LONGER_THAN_THE_TEST_MS },
+    },
     backend,
   );
 
