@@ -13,8 +13,8 @@ import { startDocumentedBalancer } from './support/documented-balancer.ts';
 import { GATEWAY_KINDS, type GatewayKind, startFrontGateway } from './support/documented-gateways.ts';
 
 const CHECK_INTERVAL_MS = 200;
-/** Many times as long as the balancer needs to notice that a replica is not ready. Milliseconds. */
-const SHUTDOWN_DELAY_MS = 2000;
+/** Many times as long as the balancer needs to notice that a replica is not ready, also where it stands still meanwhile. Milliseconds. */
+const SHUTDOWN_DELAY_MS = 4000;
 const LIMIT = 200;
 
 interface Place {

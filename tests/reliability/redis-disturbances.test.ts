@@ -69,8 +69,9 @@ async function disturbed(secret: string, disturb: () => Promise<unknown>): Promi
   return responses;
 }
 
-async function recorded(id: string): Promise<number> {
-  return (await fleet.admin.detail(id)).usage.totalRequests;
+/** Undefined while the connection for usage, which is another one than that for decisions, is not back. */
+async function recorded(id: string): Promise<number | undefined> {
+  return (await fleet.admin.detail(id).catch(() => undefined))?.usage.totalRequests;
 }
 
 async function counted(id: string): Promise<number> {

@@ -189,6 +189,7 @@ describe('replicas whose Redis', () => {
   });
 
   it('came and went is logged once each time; degraded decisions are in the metrics', async () => {
+    await untilDegraded(fleet.replicas, probe, false);
     for (const [index, replica] of fleet.replicas.entries()) {
       const lines = replica.output();
       const given = lines.match(/Redis does not decide: the failure mode does/g)?.length ?? 0;

@@ -72,7 +72,7 @@ describe('a Redis that is upgraded in place', () => {
       expect(await statusOf(each, used.secret)).toBe(429);
       expect(await statusOf(each, deleted.secret)).toBe(401);
     }
-    // Usage has its own connection, which may be back in Redis a moment later.
+    // Usage has its own connection, which may be back a moment later.
     await until(async () => (await fleet.admin.call('GET', `/consumer-api-key/${id}`)).status === 200);
     const detail = async () => (await fleet.admin.detail(id)).usage;
     await until(async () => (await detail()).totalRequests === sent());

@@ -228,7 +228,7 @@ describe('a client that takes responses to pipelined requests below the rate', (
 describe('what is no slow download', () => {
   const served: { by: RequestListener } = { by: sendsMuch };
   const stage = withGateway({
-    downloadRate: { bytesPerSecond: 1000, windowMs: 2000 },
+    downloadRate: { bytesPerSecond: 1000, windowMs: 4000 },
     management: (req, res) => served.by(req, res),
   });
 

@@ -63,6 +63,18 @@ function Polled({ onPoll }: { readonly onPoll: () => void }) {
   return null;
 }
 
+/** From now on the gateway responds that there are no keys, once it is released. */
+function holdKeys() {
+  const asked = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  gateway.respond(async () => {
+    asked.resolve();
+    await released.promise;
+    return { status: 200, body: { apiKeys: [] } };
+  });
+  return { asked: asked.promise, release: released.resolve };
+}
+
 function setVisibility(state: 'hidden' | 'visible'): void {
   Object.defineProperty(document, 'visibilityState', { configurable: true, value: state });
   document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
@@ -88,17 +100,11 @@ describe('live data', () => {
     gateway.reply(503, { error: 'Postgres is away.' });
     gateway.render([], <KeysOrFault />);
     const button = await screen.findByRole('button', { name: 'Try again' });
-    const asked = Promise.withResolvers<void>();
-    const release = Promise.withResolvers<void>();
-    gateway.respond(async () => {
-      asked.resolve();
-      await release.promise;
-      return { status: 200, body: { apiKeys: [] } };
-    });
+    const { asked, release } = holdKeys();
     await userEvent.setup().click(button);
-    await asked.promise;
+    await asked;
     expect(button.isConnected).toBe(true);
-    release.resolve();
+    release();
     await screen.findByText('0 keys');
     expect(button.isConnected).toBe(false);
   });
@@ -111,17 +117,11 @@ describe('live data', () => {
     const user = userEvent.setup();
     await user.click(screen.getByRole('button', { name: 'other filter' }));
     const button = await screen.findByRole('button', { name: 'Try again' });
-    const asked = Promise.withResolvers<void>();
-    const release = Promise.withResolvers<void>();
-    gateway.respond(async () => {
-      asked.resolve();
-      await release.promise;
-      return { status: 200, body: { apiKeys: [] } };
-    });
+    const { asked, release } = holdKeys();
     await user.click(button);
-    await asked.promise;
+    await asked;
     expect([screen.queryByText('1 keys'), button.isConnected]).toEqual([null, true]);
-    release.resolve();
+    release();
     await screen.findByText('0 keys');
   });
 
