@@ -59,6 +59,9 @@ export interface WebhookRepository {
   findDelivery(webhookId: string, deliveryId: string): Promise<Delivery | undefined>;
   /** Stores a delivery that an administrator asked for, due before all others of its webhook. False if there is no such webhook. */
   addDelivery(delivery: NewDelivery, webhook: Webhook, change: ChangeContext): Promise<boolean>;
-  /** Makes a delivery due before all others of its webhook, under its id, with all its attempts, unless it is due already. False if there is no such webhook. */
+  /**
+   * Makes a delivery due before all others of its webhook, under its id, with all its attempts, unless it is due already. False if there is no
+   * such webhook.
+   */
   resend(delivery: Delivery, webhook: Webhook, change: ChangeContext): Promise<boolean>;
 }

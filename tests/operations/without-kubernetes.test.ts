@@ -331,22 +331,27 @@ describe('the records of one process, as the page moves them to two replicas', (
     }
   });
 
-  it('leave out a generated secret in place of which the process had one in its settings', async () => {
+  it('leave out a generated secret in place of which the process had one in its settings, at each try', async () => {
     await requireProgram('jq', 'jq');
     const directory = await mkdtemp(join(tmpdir(), 'tollgate-moved-'));
     await mkdir(join(directory, 'lib'));
-    await writeFile(
-      join(directory, 'lib/secrets.json'),
-      JSON.stringify({ rootToken: ROOT_TOKEN, encryptionKey: 'sealed nothing' }),
-    );
-    await writeFile(
-      join(directory, 'settings'),
-      `ROOT_TOKEN_SIGN_IN=off\nENCRYPTION_KEY=${ENCRYPTION_KEY}\n`,
-    );
+    const generated = JSON.stringify({ rootToken: ROOT_TOKEN, encryptionKey: 'sealed nothing' });
+    await writeFile(join(directory, 'lib/secrets.json'), generated);
+    const settings = `ROOT_TOKEN_SIGN_IN=off\nENCRYPTION_KEY=${ENCRYPTION_KEY}\n`;
+    await writeFile(join(directory, 'settings'), settings);
     const [keep = ''] = (await blocks('sh')).filter((block) => block.includes('tollgate-before'));
     await move(keep, directory);
-    expect((await readdir(directory)).sort()).toEqual(['ROOT_TOKEN', 'before', 'lib', 'settings']);
+    const files = ['ROOT_TOKEN', 'before', 'lib', 'settings', 'settings.before'];
+    expect((await readdir(directory)).sort()).toEqual(files);
     expect(await readFile(join(directory, 'ROOT_TOKEN'), 'utf8')).toBe(`${ROOT_TOKEN}\n`);
+
+    // As the page has it, and then from its beginning.
+    await writeFile(join(directory, 'settings'), '');
+    await writeFile(join(directory, 'ENCRYPTION_KEY'), ENCRYPTION_KEY);
+    await move(keep, directory);
+    expect(await readFile(join(directory, 'ENCRYPTION_KEY'), 'utf8')).toBe(ENCRYPTION_KEY);
+    expect(await readFile(join(directory, 'settings.before'), 'utf8')).toBe(settings);
+    expect(await readdir(join(directory, 'before'))).toEqual(['secrets.json']);
     await rm(directory, { recursive: true });
   });
 });
