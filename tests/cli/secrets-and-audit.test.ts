@@ -361,6 +361,12 @@ describe('tollgate top', () => {
     expect(stderr).toContain('It must be a whole number from 1 to 100.');
   });
 
+  it('looks again after a second at the earliest', async () => {
+    const { code, stderr } = await stage.tollgate.run(['top', '--every', '0s']);
+    expect(code).toBe(64);
+    expect(stderr).toContain('It must be 1s or more.');
+  });
+
   it('shows them without names to a token that may only read usage', async () => {
     const { secret } = await stage.tollgate.json('tokens', 'create', 'usage only', '--scope', 'usage:read');
     const environment = { TOLLGATE_TOKEN: secret };

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
 import { managed, type Session } from '../api/session.ts';
@@ -37,7 +37,7 @@ export const declareTop: Declare = (command, terminal) =>
       )
       .option('--from <when>', 'count from then on: how long ago, or an instant', '1h')
       .option('--count <keys>', 'how many keys, 1 to 100', wholeNumberFrom(1, 100), 20)
-      .addOption(new Option('--every <time>', 'between two looks').argParser(seconds).default(5, '5s'))
+      .addOption(new Option('--every <time>', 'between two looks').argParser(atLeastASecond).default(5, '5s'))
       .option('--once', 'look once')
       .addHelpText(
         'after',
@@ -56,6 +56,13 @@ export const declareTop: Declare = (command, terminal) =>
       }
     },
   );
+
+/** A duration in whole seconds. Without a pause the looks would keep the gateway busy. */
+function atLeastASecond(text: string): number {
+  const duration = seconds(text);
+  if (duration >= 1) return duration;
+  throw new InvalidArgumentError('It must be 1s or more.');
+}
 
 async function busiest({ client }: Session, { from, count }: TopOptions): Promise<readonly BusyKey[]> {
   const query = {
