@@ -74,6 +74,34 @@ function Trial() {
   );
 }
 
+/** As the review of a plan, which gives way to another dialog if the plan has changed meanwhile. */
+function Replaced() {
+  const [state, setState] = useState<'form' | 'first' | 'saving' | 'second'>('form');
+  const close = () => setState('form');
+  return (
+    <>
+      <button type="button" onClick={() => setState('first')}>
+        Review…
+      </button>
+      {(state === 'first' || state === 'saving') && (
+        <Dialog key="first" title="Review" onClose={close}>
+          <button type="button" disabled={state === 'saving'} onClick={() => setState('saving')}>
+            Save
+          </button>
+          <button type="button" onClick={() => setState('second')}>
+            Fail
+          </button>
+        </Dialog>
+      )}
+      {state === 'second' && (
+        <Dialog key="second" title="Conflict" onClose={close}>
+          A conflict
+        </Dialog>
+      )}
+    </>
+  );
+}
+
 function Deletion() {
   const [state, setState] = useState<'listed' | 'asked' | 'gone'>('listed');
   return (
@@ -129,3 +157,16 @@ it('a dialog gives the focus to the page if the button that opened it has gone, 
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
   await waitFor(() => expect(document.activeElement).toBe(screen.getByRole('main')));
 });
+
+it.each(['Save', 'Fail'])(
+  'a dialog in place of another one, after %s, gives the focus to the button that opened that',
+  async (name) => {
+    show(<Replaced />);
+    await user.click(screen.getByRole('button', { name: 'Review…' }));
+    await user.click(await screen.findByRole('button', { name }));
+    if (name === 'Save') screen.getByRole('button', { name: 'Fail' }).click();
+    await screen.findByText('A conflict');
+    await user.click(screen.getByRole('button', { name: 'Close' }));
+    await waitFor(() => expect(document.activeElement).toBe(screen.getByRole('button', { name: 'Review…' })));
+  },
+);

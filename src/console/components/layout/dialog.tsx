@@ -56,20 +56,32 @@ export function Dialog(props: DialogProps) {
   );
 }
 
-/** Returns the focus when the dialog is unmounted: to the button that opened it, or to that of the menu that did; if it has gone, to the page. */
+/** Of each open dialog, where it gives the focus back: to the first of these that is still there. */
+const openDialogs: (readonly Element[])[] = [];
+
+/**
+ * Returns the focus when the dialog is unmounted: to the button that opened it, or to that of the menu that did; to what opened the dialog that
+ * it took the place of; if all of these have gone, to the page.
+ */
 function useFocusGivenBack(): void {
-  const [opener] = useState(() => {
-    const { activeElement } = document;
-    const menu = activeElement?.closest('[role="menu"]')?.getAttribute('aria-labelledby');
-    return menu == null ? activeElement : document.getElementById(menu);
-  });
-  useEffect(
-    () => () => {
-      const target = opener?.isConnected ? opener : document.querySelector('main');
-      if (target instanceof HTMLElement) target.focus({ preventScroll: target !== opener });
-    },
-    [opener],
-  );
+  const [openers] = useState(() => [...openersNow(), ...(openDialogs.at(-1) ?? [])]);
+  useEffect(() => {
+    openDialogs.push(openers);
+    return () => {
+      openDialogs.splice(openDialogs.indexOf(openers), 1);
+      const opener = openers.find(({ isConnected }) => isConnected);
+      const target = opener ?? document.querySelector('main');
+      if (target instanceof HTMLElement) target.focus({ preventScroll: opener === undefined });
+    };
+  }, [openers]);
+}
+
+function openersNow(): readonly Element[] {
+  const { activeElement, body } = document;
+  const menu = activeElement?.closest('[role="menu"]')?.getAttribute('aria-labelledby');
+  const opener = menu == null ? activeElement : document.getElementById(menu);
+  // A button that was disabled while it had the focus has left it to the body.
+  return opener === null || opener === body ? [] : [opener];
 }
 
 /** The row of buttons at the end of a dialog or form. */
