@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { expect, it } from '@jest/globals';
-import { screen } from '@testing-library/react';
+import { screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { KeySecretPanel } from '../../../src/console/pages/keys/detail/key-secret-panel.tsx';
 import { KEY } from './support/records.ts';
@@ -53,4 +53,20 @@ it('a held key hides the secret, and does not show it again', async () => {
   await user.keyboard('{Enter>3/}');
   expect(screen.queryByText(SECRET)).toBeNull();
   expect(stub.sent).toHaveLength(1);
+});
+
+it('a secret that hides while its copy button has the focus gives it to the page', async () => {
+  stub.respond(() => ({ status: 200, body: { ...KEY, secret: SECRET } }));
+  renderSignedIn(
+    ['keys:secret'],
+    <main tabIndex={-1}>
+      <KeySecretPanel apiKey={KEY} />
+    </main>,
+  );
+  await userEvent.setup().click(screen.getByRole('button', { name: 'Reveal' }));
+  await screen.findByText(SECRET);
+  screen.getByRole('button', { name: 'Copy secret' }).focus();
+  // Not by the pointer, which would take the focus with it.
+  screen.getByRole('button', { name: 'Hide' }).click();
+  await waitFor(() => expect(document.activeElement).toBe(screen.getByRole('main')));
 });

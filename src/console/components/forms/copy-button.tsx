@@ -2,6 +2,7 @@ import { Check, Copy } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { toast } from '../states/toast.tsx';
 import { Button } from './button.tsx';
+import { focusAround } from './focus-around.ts';
 
 interface CopyButtonProps {
   readonly text: string;
@@ -26,6 +27,8 @@ export function CopyButton({ text, what, labelled = false }: CopyButtonProps) {
   const Icon = copied ? Check : Copy;
   return (
     <Button
+      // What is copied may hide by itself.
+      ref={focusAround}
       look={labelled ? undefined : 'quiet'}
       small
       icon={!labelled}
