@@ -50,6 +50,11 @@ it('errors of an hour that runs count beside those of the day before', async () 
   expect(text).toContain('the same as the day before');
 });
 
+it('one error in the hour that runs, the day before, is not a part of one', async () => {
+  const text = await tileOf(/^Errors/, (hour) => ({ ...countsOf(100), failed: hour === 23 ? 1 : 0 }));
+  expect(text).toContain('none the day before either');
+});
+
 it('a response time is compared only where both days had a forwarded request', async () => {
   const text = await tileOf(/^Response time/, (hour) => countsOf(100, hour < 24 ? 100 : 0));
   expect(text).toMatch(/ms$/);

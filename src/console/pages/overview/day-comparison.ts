@@ -40,17 +40,15 @@ export function dayOfOutcomes(rows: readonly UsageRow[], to: number, completeUnt
   };
 }
 
-function shareOf(
-  { averageResponseTimeMs, requests, allowed, limited, failed, shadowLimited, forwarded }: Outcomes,
-  share: number,
-): Outcomes {
+function shareOf(outcomes: Outcomes, share: number): Outcomes {
+  const part = (count: number) => Math.round(count * share);
   return {
-    averageResponseTimeMs,
-    requests: requests * share,
-    allowed: allowed * share,
-    limited: limited * share,
-    failed: failed * share,
-    shadowLimited: shadowLimited * share,
-    forwarded: forwarded * share,
+    requests: part(outcomes.requests),
+    allowed: part(outcomes.allowed),
+    limited: part(outcomes.limited),
+    failed: part(outcomes.failed),
+    shadowLimited: part(outcomes.shadowLimited),
+    averageResponseTimeMs: outcomes.averageResponseTimeMs,
+    forwarded: part(outcomes.forwarded),
   };
 }
