@@ -94,6 +94,8 @@ interface QueryState {
   readonly error: unknown;
   /** How often it has failed. */
   readonly errorUpdateCount: number;
+  /** When it last failed; also while it is read again. */
+  readonly errorUpdatedAt: number;
   readonly isPlaceholderData: boolean;
   readonly dataUpdatedAt: number;
 }
@@ -124,10 +126,12 @@ export function useStatus(
 }
 
 /** While a query that has no data yet is read again, the error of the last time stays: otherwise each poll would take "Try again" away. */
-function useShownError({ error, errorUpdateCount }: QueryState, data: unknown): unknown {
-  const [last, setLast] = useState<unknown>(null);
-  if (error !== null && error !== last) setLast(error);
-  return data === undefined && errorUpdateCount > 0 ? (error ?? last) : error;
+function useShownError({ error, errorUpdatedAt }: QueryState, data: unknown): unknown {
+  const [last, setLast] = useState<{ readonly error: unknown; readonly at: number }>();
+  if (error !== null && error !== last?.error) setLast({ error, at: errorUpdatedAt });
+  // Of this query, and not of the one with the filter before.
+  const isLast = last !== undefined && last.at === errorUpdatedAt;
+  return error ?? (data === undefined && isLast ? last.error : null);
 }
 
 function liveStatus({ isPlaceholderData }: QueryState, data: unknown, error: unknown): LiveStatus {

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { act, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
+import { useState } from 'react';
 import { useLivePages } from '../../../src/console/api/live-pages.ts';
 import { DataTable } from '../../../src/console/components/layout/data-table.tsx';
 import { withScriptedGateway } from './support/stage.tsx';
@@ -69,6 +70,18 @@ function List({ label, onCall }: ListProps) {
   );
 }
 
+function FilteredList() {
+  const [label, setLabel] = useState('keys');
+  return (
+    <>
+      <button type="button" onClick={() => setLabel('other keys')}>
+        other filter
+      </button>
+      <List label={label} />
+    </>
+  );
+}
+
 const show = (labels: readonly string[], onCall?: (label: string) => void) =>
   gateway.render(
     ['keys:read'],
@@ -132,6 +145,28 @@ describe('a list of pages', () => {
       .click(screen.getAllByRole('button', { name: 'Try again' })[button] as HTMLElement);
     await screen.findByText('c');
     expect(screen.getByText('a')).toBeTruthy();
+  });
+
+  it('shows no row of the filter before while one that has failed is read again', async () => {
+    gateway.reply(200, page('a'));
+    gateway.render(['keys:read'], <FilteredList />);
+    await screen.findByText('a');
+    gateway.reply(400, { error: 'No such filter.' });
+    const user = userEvent.setup();
+    await user.click(screen.getByText('other filter'));
+    const button = await screen.findByRole('button', { name: 'Try again' });
+    const asked = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    gateway.respond(async () => {
+      asked.resolve();
+      await release.promise;
+      return { status: 200, body: page('b') };
+    });
+    await user.click(button);
+    await asked.promise;
+    expect([screen.queryByText('a'), button.isConnected]).toEqual([null, true]);
+    release.resolve();
+    await screen.findByText('b');
   });
 
   it('takes a failed refresh for no failure of the next page', async () => {
