@@ -15,7 +15,8 @@ if (major >= 26 || (major === 24 && minor >= 9)) {
   import(command.href).catch((error) => {
     const whatToDo = 'If a file or a package is missing, install it again, in a clone by `npm ci`.';
     process.stderr.write(`Tollgate could not be loaded. ${whatToDo}\n`);
-    // Only Node itself prints in which file an error of syntax is.
+    // Also where NODE_OPTIONS only warns of what is thrown. Only Node itself prints in which file an error of syntax is.
+    process.exitCode = 1;
     throw error;
   });
 } else {

@@ -5,6 +5,7 @@ import { createServer as createHttpServer, type ServerResponse } from 'node:http
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { satisfies } from 'semver';
@@ -84,7 +85,7 @@ describe('the exit code of tollgate', () => {
         '',
         'Tollgate could not be loaded. If a file or a package is missing, install it again, in a clone by `npm ci`.',
       ]);
-      expect(stderr).toContain(module);
+      expect([module, pathToFileURL(module).href].some((place) => stderr.includes(place))).toBe(true);
     } finally {
       await rm(directory, { recursive: true });
     }
