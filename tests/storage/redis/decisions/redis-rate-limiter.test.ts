@@ -166,14 +166,17 @@ describe('the rate limiter in Redis', () => {
   it('decides exactly when the server forgot its scripts in the middle of a pipeline', async () => {
     const server = await startRedisServer();
     const { limiter, close } = openReplica(server.url);
-    const asked = subject(newKeyId(), { quota: quota(20, 'hour') });
-    await until(async () => (await decide(limiter, asked)).kind === 'allowed');
-    await onRedis(server.url, (other) => other.script('FLUSH'));
-    const decisions = await Promise.all(Array.from({ length: 50 }, () => decide(limiter, asked)));
-    expect(decisions.filter(({ kind }) => kind === 'allowed')).toHaveLength(19);
-    expect(decisions.filter(({ kind }) => kind === 'limited')).toHaveLength(31);
-    await close();
-    await server.stop();
+    try {
+      const asked = subject(newKeyId(), { quota: quota(20, 'hour') });
+      await until(async () => (await decide(limiter, asked)).kind === 'allowed');
+      await onRedis(server.url, (other) => other.script('FLUSH'));
+      const decisions = await Promise.all(Array.from({ length: 50 }, () => decide(limiter, asked)));
+      expect(decisions.filter(({ kind }) => kind === 'allowed')).toHaveLength(19);
+      expect(decisions.filter(({ kind }) => kind === 'limited')).toHaveLength(31);
+    } finally {
+      await close();
+      await server.stop();
+    }
   });
 
   it('finds every snapshot stale after the server was emptied, until one is installed', async () => {
