@@ -3,6 +3,7 @@ import { type OnReadOpts, Socket } from 'node:net';
 import buildConnector from 'undici/lib/core/connect.js';
 import { BackendError } from './backend-error.ts';
 import { ReadBuffers } from './read-buffers.ts';
+import { sharedLookup } from './shared-lookup.ts';
 
 /** Where the backend is and how connections to it are made and kept. */
 export interface BackendOptions {
@@ -16,6 +17,8 @@ export interface BackendOptions {
   readonly onFault?: (error: unknown) => void;
 }
 
+/** How long one address of several is tried before the next one: a lost packet is sent again after a second. Milliseconds. */
+const ADDRESS_MS = 2500;
 const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
 /** Opens sockets to one backend; they share the TLS sessions. */
@@ -29,7 +32,12 @@ export class BackendConnector {
   opened = 0;
 
   constructor({ url, connectTimeoutMs }: BackendOptions) {
-    this.#options = { allowH2: false, timeout: connectTimeoutMs };
+    this.#options = {
+      allowH2: false,
+      timeout: connectTimeoutMs,
+      lookup: sharedLookup(),
+      autoSelectFamilyAttemptTimeout: ADDRESS_MS,
+    };
     this.#connect = buildConnector(this.#options);
     this.#target = {
       protocol: url.protocol,

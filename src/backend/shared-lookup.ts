@@ -1,0 +1,45 @@
+import { type LookupAddress, lookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { type Clock, systemClock } from '../platform/clock.ts';
+
+/** How long addresses are used without another look. Milliseconds. */
+const FRESH_MS = 1000;
+/** How long the last ones are used where the system finds none, or takes long: as long as a connection is used at most. Milliseconds. */
+const KEPT_MS = 300_000;
+
+type Found = (error: Error | null, addresses: readonly LookupAddress[]) => void;
+
+/**
+ * A look-up of one name for all connections to it. Node makes few look-ups at a time and can't withdraw one: where each takes seconds, one for
+ * each connection would wait behind those of connections that were given up long ago. So one is under way at a time; meanwhile, and when it
+ * fails, the last addresses are used.
+ */
+export function sharedLookup(lookUp: typeof lookup = lookup, clock: Clock = systemClock): LookupFunction {
+  let last: { readonly addresses: readonly LookupAddress[]; readonly atMs: number } | undefined;
+  let waiting: Found[] | undefined;
+
+  const isYounger = (ms: number) => last !== undefined && clock.monotonicMs() - last.atMs < ms;
+  const find = (name: string, found: Found): void => {
+    if (last !== undefined && isYounger(waiting === undefined ? FRESH_MS : KEPT_MS)) {
+      // As a look-up never does, the caller expects no answer before it goes on.
+      process.nextTick(found, null, last.addresses);
+    } else if (waiting !== undefined) {
+      waiting.push(found);
+    } else {
+      waiting = [found];
+      lookUp(name, { all: true }, (error, addresses) => {
+        if (error === null) last = { addresses, atMs: clock.monotonicMs() };
+        const waited = waiting ?? [];
+        waiting = undefined;
+        const known = last !== undefined && isYounger(KEPT_MS) ? last.addresses : undefined;
+        for (const each of waited) each(known === undefined ? error : null, known ?? []);
+      });
+    }
+  };
+  return (name, { all }, found) =>
+    find(name, (error, addresses) => {
+      const [first] = addresses;
+      if (all) found(error, [...addresses]);
+      else found(error, first?.address ?? '', first?.family);
+    });
+}
