@@ -14,6 +14,8 @@ export interface RequestHeadParts {
   readonly headerLines: string;
   readonly body: BodyFraming;
   readonly isUpgrade: boolean;
+  /** Whether a trailer of the response says what the request costs: some servers send trailers only to those who ask (RFC 9110 10.1.4). */
+  readonly takesTrailers: boolean;
 }
 
 /** Methods that need `Content-Length: 0` when there is no body (RFC 9110 section 8.6). */
@@ -27,15 +29,18 @@ export function requestHead({
   headerLines,
   body,
   isUpgrade,
+  takesTrailers,
 }: RequestHeadParts): string {
-  const head = `${method} ${target} HTTP/1.1\r\nhost: ${host}${connectionLine(method, body !== 'none', isUpgrade)}${headerLines}`;
+  const connection = connectionLines(mayKeepAfter(method, body !== 'none'), isUpgrade, takesTrailers);
+  const head = `${method} ${target} HTTP/1.1\r\nhost: ${host}${connection}${headerLines}`;
   if (body === 'chunked') return `${head}Transfer-Encoding: chunked\r\n\r\n`;
   if (body !== 'none') return `${head}Content-Length: ${body}\r\n\r\n`;
   return WITH_LENGTH.has(method) ? `${head}content-length: 0\r\n\r\n` : `${head}\r\n`;
 }
 
 /** The connection headers, beginning with the CRLF of the line before them. */
-function connectionLine(method: string, hasBody: boolean, isUpgrade: boolean): string {
+function connectionLines(isKept: boolean, isUpgrade: boolean, takesTrailers: boolean): string {
   if (isUpgrade) return '\r\nconnection: upgrade\r\nupgrade: websocket\r\n';
-  return mayKeepAfter(method, hasBody) ? '\r\nconnection: keep-alive\r\n' : '\r\nconnection: close\r\n';
+  if (takesTrailers) return `\r\nconnection: ${isKept ? 'keep-alive' : 'close'}, te\r\nte: trailers\r\n`;
+  return isKept ? '\r\nconnection: keep-alive\r\n' : '\r\nconnection: close\r\n';
 }

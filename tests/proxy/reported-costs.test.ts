@@ -54,6 +54,16 @@ describe('a cost that the backend reports', () => {
   });
 
   it.each([
+    ['GET /chat', /^te: trailers\r\n/im, /^connection: keep-alive, te\r\n/im],
+    ['GET /other', /^(?!.*^te:)/ims, /^connection: keep-alive\r\n/im],
+  ])('in a trailer is asked for exactly where there may be one: %s', async (request, ...lines) => {
+    await stage.gateway.change({ plan: planOf({ limit: 100, costs }) });
+    await use(withHead(), request);
+    const [connection] = stage.backend.connections;
+    for (const line of lines) expect(connection?.text).toMatch(line);
+  });
+
+  it.each([
     ['missing', withHead()],
     ['malformed', withHead('Tollgate-Cost: 1.5')],
     ['malformed', withHead('Tollgate-Cost: -3')],

@@ -220,8 +220,9 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
   }
 
   #send(connection: BackendConnection): void {
-    const { req, head } = this.#exchange;
+    const { req, head, reserved } = this.#exchange;
     const { basePath, host } = this.#options;
+    const takesTrailers = reserved !== undefined;
     const method = req.method ?? 'GET';
     const isUpgrade = this.#switched !== undefined;
     this.#connection = connection;
@@ -230,7 +231,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     connection.send(
       {
         method,
-        head: requestHead({ method, target, host, headerLines, body: head.body, isUpgrade }),
+        head: requestHead({ method, target, host, headerLines, body: head.body, isUpgrade, takesTrailers }),
         body: this.#body,
         isUpgrade,
       },
