@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { requireProgram } from '../support/debian-package.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { actionlint } from './actionlint.ts';
 
 const run = promisify(execFile);
@@ -20,6 +22,17 @@ case "\${!#}" in
   *) exit 1 ;;
 esac
 `;
+
+/** What a registry says of a package in which a vulnerability is known. */
+const ADVISORY = {
+  id: 1,
+  url: 'https://github.com/advisories/GHSA-0000-0000-0000',
+  title: 'Cross-site scripting',
+  severity: 'moderate',
+  vulnerable_versions: '*',
+  cwe: [],
+  cvss: { score: 5, vectorString: null },
+};
 
 interface Step {
   readonly name?: string;
@@ -100,6 +113,24 @@ describe('the workflows', () => {
   it('put nothing into scripts that others may have written', () => {
     for (const file of files)
       for (const { run = '' } of stepsOf(workflowOf(file))) expect(run).not.toContain('${{');
+  });
+
+  it('look for known vulnerabilities also in what is bundled into the console', async () => {
+    const { jobs } = workflowOf('.github/workflows/nightly.yml');
+    const command = jobs.audit?.steps?.find(({ run }) => run?.startsWith('npm audit'))?.run ?? '';
+    const registry = createServer(({ method }, res) => {
+      res.writeHead(method === 'POST' ? 200 : 404, { 'content-type': 'application/json' });
+      res.end(JSON.stringify(method === 'POST' ? { echarts: [ADVISORY] } : {}));
+    });
+    const port = await listenOnLoopback(registry);
+    try {
+      const env = { ...process.env, npm_config_registry: `http://127.0.0.1:${port}/` };
+      const report = await run('bash', ['-c', `${command} --json`], { env }).catch((error) => error);
+      expect(report).toMatchObject({ code: 1 });
+      expect(Object.keys(JSON.parse(report.stdout).vulnerabilities)).toEqual(['echarts']);
+    } finally {
+      registry.close();
+    }
   });
 
   it('publish an image for two architectures with its parts and its origin', () => {
