@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { Ajv } from 'ajv';
+import { satisfies } from 'semver';
 import { parse } from 'yaml';
 import { readSettings } from '../../src/settings/settings.ts';
 import { requireProgram } from '../support/debian-package.ts';
@@ -93,6 +94,14 @@ describe('docker-compose.yml', () => {
       await rm(directory, { recursive: true });
     }
     expect((await readCompose()).services.gateway?.environment?.AUTHORIZE_PORT).toBe(8082);
+  });
+
+  it('has an nginx that is as new as the docs ask for', async () => {
+    const page = await readFile('docs/authorize.md', 'utf8');
+    const [, stable, mainline] = /Use nginx (\d+\.\d+\.\d+), (\d+\.\d+\.\d+) or later/.exec(page) ?? [];
+    const [, version = ''] =
+      /^nginx:([\d.]+)-alpine@/.exec((await readCompose()).services.nginx?.image ?? '') ?? [];
+    expect(satisfies(version, `~${stable} || >=${mainline}`)).toBe(true);
   });
 
   it('provisions Grafana with the data source and the dashboard that it mounts', async () => {
