@@ -13,6 +13,7 @@ import { freePort } from '../support/free-port.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
 import { openTestRecords } from '../support/records.ts';
 import { sampleChange, storeKey } from '../support/sample-records.ts';
+import { portOf, TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 function open(url: string, idleErrors: Error[] = []): Records {
@@ -88,6 +89,74 @@ describe('the record store, when Postgres goes down', () => {
     expect((await next.query('SELECT 1 AS one', [])).rows).toEqual([{ one: 1 }]);
     next.release();
     await pool.end();
+  });
+
+  it('gives up a whole transaction with the first query that gets no response', async () => {
+    const relay = await TcpRelay.start(portOf(server.url));
+    const records = open(relay.urlOf(server.url));
+    const ended: unknown[] = [];
+    let later: Promise<unknown> | undefined;
+    const transaction = records.inUnit((unit) =>
+      unit.attempt(async () => {
+        relay.silence();
+        await sql`select 1`.execute(unit.db).catch((error: unknown) => {
+          ended.push(error);
+          // Waits no longer than a further query in the transaction would.
+          later = records.ping().catch(() => void ended.push('a later query'));
+          throw error;
+        });
+      }),
+    );
+    try {
+      const failure = await transaction.catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(StoreUnavailable);
+      expect(ended).toEqual([failure]);
+      expect(ended[0]).toBe(failure);
+      relay.pass();
+      await later;
+      // The connection of the transaction is closed; the other one has taken its place.
+      await until(() => relay.connections <= 1);
+      await records.ping();
+      expect(relay.accepted).toBe(2);
+    } finally {
+      await relay.stop();
+      await records.close();
+    }
+  });
+
+  it('goes on with a transaction after a part of it has failed by what Postgres reported', async () => {
+    const records = open(server.url);
+    const session = sql<{ pid: number }>`select pg_backend_pid() as pid`;
+    await records.inUnit(async (unit) => {
+      const { rows: before } = await session.execute(unit.db);
+      for (const failing of [
+        'select 1 / 0',
+        "set local statement_timeout = '10ms'; select pg_sleep(10)",
+        "do $$ begin raise sqlstate '53200'; end $$",
+        "do $$ begin raise sqlstate '25006'; end $$",
+      ]) {
+        await expect(unit.attempt(() => sql.raw(failing).execute(unit.db))).rejects.toThrow(Error);
+        expect((await session.execute(unit.db)).rows).toEqual(before);
+      }
+    });
+    await records.close();
+  });
+
+  it('rolls back after an error in a transaction, and uses the connection again', async () => {
+    const records = openTestRecords(server.url, { maxConnections: 1 });
+    const pids: number[] = [];
+    const note = async (db: Records['db']) => {
+      const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db);
+      pids.push(...rows.map(({ pid }) => pid));
+    };
+    const failed = records.db.transaction().execute(async (transaction) => {
+      await note(transaction);
+      await sql`select 1 / 0`.execute(transaction);
+    });
+    await expect(failed).rejects.toThrow('division by zero');
+    await note(records.db);
+    expect(pids).toEqual([pids[0], pids[0]]);
+    await records.close();
   });
 
   it('gives up on a statement after five seconds', async () => {

@@ -6,7 +6,8 @@ import { StoreBusy, StoreUnavailable } from '../../errors.ts';
  * Wraps a pool for Kysely: every failed query rejects with the result of `storeFailure`.
  *
  * A connection on which Postgres was unavailable, or cancelled a statement, is closed instead of being returned to the pool: after a timeout
- * its reply may still be on the way.
+ * its reply may still be on the way. Until then each further query rejects at once with the error of the timeout, also a rollback: the client
+ * would send it only after that reply. Postgres rolls back when the connection is closed.
  */
 export function withUnavailability(pool: Pool): PostgresPool {
   return {
@@ -23,15 +24,20 @@ export function withUnavailability(pool: Pool): PostgresPool {
 
 function watch(client: PoolClient): PostgresPoolClient {
   let broken = false;
+  /** What the query rejected with after which nothing more can be received. */
+  let lost: unknown;
   function query<R>(text: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>>;
   function query<R>(cursor: PostgresCursor<R>): PostgresCursor<R>;
   function query(text: unknown, parameters: readonly unknown[] = []): unknown {
     if (typeof text !== 'string') {
       throw new TypeError('Cursors are not used here.');
     }
+    if (lost !== undefined) return Promise.reject(lost);
     return client.query(text, [...parameters]).then(takeRows, (error: unknown) => {
       broken ||= meansUnavailable(error) || hasState(error, UNCLEAR_STATE);
-      throw storeFailure(error);
+      const failure = storeFailure(error);
+      if (meansLost(error)) lost ??= failure;
+      throw failure;
     });
   }
   return { query, release: (destroy) => client.release(broken || destroy === true) };
@@ -96,13 +102,16 @@ const UNAVAILABLE_MESSAGE =
   /^(?:Query read timeout|Connection terminated|Client has encountered a connection error)/;
 
 function meansUnavailable(error: unknown): boolean {
+  return meansLost(error) || hasState(error, UNAVAILABLE_STATE);
+}
+
+/** Whether nothing more can be received on the connection: it is cut, or a response did not come in time. What Postgres reports came. */
+function meansLost(error: unknown): boolean {
   if (!(error instanceof Error)) {
     return false;
   }
   const code = codeOf(error);
-  return code === undefined
-    ? UNAVAILABLE_MESSAGE.test(error.message)
-    : UNAVAILABLE_STATE.test(code) || UNAVAILABLE_SYSTEM.test(code);
+  return code === undefined ? UNAVAILABLE_MESSAGE.test(error.message) : UNAVAILABLE_SYSTEM.test(code);
 }
 
 function hasState(error: unknown, states: RegExp): boolean {
