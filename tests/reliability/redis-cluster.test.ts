@@ -239,6 +239,13 @@ describe('in a Redis Cluster of three primaries', () => {
     }
   });
 
+  it('they are found by name, although another name of the URL is unknown', async () => {
+    const addresses = cluster.primaries.map(({ server }) => `localhost:${server.port}`);
+    const replica = openReplica(`redis://unknown.invalid,${addresses}`, 'cluster');
+    replicas.push(replica);
+    await until(() => isReady(replica));
+  });
+
   it('units for a server that can not be reached are certainly not counted, and are once it is back', async () => {
     const replica = await startReplica();
     const [keyId, limit] = [newKeyId(), quota(100, 'hour')];

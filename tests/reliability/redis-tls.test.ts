@@ -28,12 +28,15 @@ let directory: string;
 let fleet: RedisFleet;
 let singleUrl: string;
 
-/** A CA for this test, and a certificate of it for 127.0.0.1. */
+/** A certificate for an address, and one for a name. */
+const CERTIFICATES = { address: 'IP:127.0.0.1', name: 'DNS:localhost' } as const;
+type Certificate = keyof typeof CERTIFICATES;
+
+/** A CA for this test, and its certificates. */
 async function makeCertificates(): Promise<void> {
   const openssl = await requireProgram('openssl', 'openssl');
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
   const make = (...args: readonly string[]) => run(openssl, args, { cwd: directory });
-  await writeFile(join(directory, 'names'), 'subjectAltName=IP:127.0.0.1');
   await make(
     'req',
     '-x509',
@@ -49,13 +52,19 @@ async function makeCertificates(): Promise<void> {
   );
   await make('req', ...key, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=redis');
   const sign = ['x509', '-req', '-in', 'server.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial'];
-  await make(...sign, '-days', '2', '-extfile', 'names', '-out', 'server.pem');
+  for (const [certificate, holder] of Object.entries(CERTIFICATES)) {
+    await writeFile(join(directory, 'extension'), `subjectAltName=${holder}`);
+    await make(...sign, '-days', '2', '-extfile', 'extension', '-out', `${certificate}.pem`);
+  }
 }
 
-function tlsSettings(port: number): readonly (readonly [string, string])[] {
+function tlsSettings(
+  port: number,
+  certificate: Certificate = 'address',
+): readonly (readonly [string, string])[] {
   return [
     ['tls-port', String(port)],
-    ['tls-cert-file', join(directory, 'server.pem')],
+    ['tls-cert-file', join(directory, `${certificate}.pem`)],
     ['tls-key-file', join(directory, 'server.key')],
     ['tls-ca-cert-file', join(directory, 'ca.pem')],
     ['tls-auth-clients', 'no'],
@@ -66,9 +75,10 @@ function tlsSettings(port: number): readonly (readonly [string, string])[] {
 async function startTlsServer(
   args: readonly string[] = [],
   rules: readonly string[] = [],
+  certificate: Certificate = 'address',
 ): Promise<{ readonly server: RedisServer; readonly tlsPort: number; readonly direct: Redis }> {
   const tlsPort = await freePort();
-  const tls = tlsSettings(tlsPort).flatMap(([name, value]) => [`--${name}`, value]);
+  const tls = tlsSettings(tlsPort, certificate).flatMap(([name, value]) => [`--${name}`, value]);
   const server = await startRedisServer([...tls, ...args]);
   stops.push(() => server.stop());
   const direct = new Redis(server.url);
@@ -78,6 +88,21 @@ async function startTlsServer(
   return { server, tlsPort, direct };
 }
 
+/** A cluster of one server, whose TLS port it returns. */
+async function startTlsCluster(
+  args: readonly string[] = [],
+  certificate: Certificate = 'address',
+): Promise<number> {
+  const { direct, tlsPort } = await startTlsServer(
+    await clusterArgs(['--tls-cluster', 'yes', ...args]),
+    CLUSTER_RULES,
+    certificate,
+  );
+  await direct.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+  await until(async () => String(await direct.cluster('INFO')).includes('cluster_state:ok'));
+  return tlsPort;
+}
+
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-tls-'));
   stops.push(() => rm(directory, { recursive: true, force: true }));
@@ -85,9 +110,11 @@ beforeAll(async () => {
 
   const alone = await startTlsServer();
   singleUrl = `rediss://${LOGIN}@127.0.0.1:${alone.tlsPort}`;
-  const node = await startTlsServer(await clusterArgs(['--tls-cluster', 'yes']), CLUSTER_RULES);
-  await node.direct.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-  await until(async () => String(await node.direct.cluster('INFO')).includes('cluster_state:ok'));
+  const port = await startTlsCluster();
+  const namedPort = await startTlsCluster(
+    ['--cluster-announce-hostname', 'localhost', '--cluster-preferred-endpoint-type', 'hostname'],
+    'name',
+  );
   const watched = await startTlsServer();
   const sentinelPort = await freePort();
   const sentinel = await startSentinel('orders', watched.tlsPort, [
@@ -100,8 +127,9 @@ beforeAll(async () => {
   fleet = await startRedisFleet(
     [
       { REDIS_MODE: 'single', REDIS_URL: singleUrl },
-      { REDIS_MODE: 'cluster', REDIS_URL: `rediss://${LOGIN}@127.0.0.1:${node.tlsPort}` },
+      { REDIS_MODE: 'cluster', REDIS_URL: `rediss://${LOGIN}@127.0.0.1:${port}` },
       { REDIS_MODE: 'sentinel', REDIS_URL: `rediss://${LOGIN}@127.0.0.1:${sentinelPort}/orders` },
+      { REDIS_MODE: 'cluster', REDIS_URL: `rediss://${LOGIN}@localhost:${namedPort}` },
     ].map((own) => ({ ...common, ...own })),
     false,
   );
@@ -116,12 +144,13 @@ describe('a gateway whose Redis wants TLS with its own CA, and a user with few r
     ['single', 0],
     ['cluster', 1],
     ['sentinel', 2],
-  ] as const)('counts, records and manages with REDIS_MODE=%s', async (mode, index) => {
+    ['cluster and certificates of names only', 3],
+  ] as const)('counts, records and manages with REDIS_MODE=%s', async (_, index) => {
     const replica = fleet.replicas[index];
     if (replica === undefined) throw new Error('no replica');
     const admin = new Admin(replica.url);
-    await admin.makePlan(`two-${mode}`, 2, 'hour');
-    const { id, secret } = await admin.makeKey(mode, `two-${mode}`);
+    await admin.makePlan(`two-${index}`, 2, 'hour');
+    const { id, secret } = await admin.makeKey('one', `two-${index}`);
     const responses = [];
     for (let time = 0; time < 3; time += 1) responses.push(await ask(replica.url, secret));
     expect(responses.map(({ status, headers }) => [status, headers.get('x-ratelimit-remaining')])).toEqual([

@@ -143,6 +143,9 @@ function openCluster(purpose: RedisPurpose, address: RedisAddress, options: Clie
     // TRYAGAIN: a slot is being migrated, and only some of the command's keys have arrived.
     retryDelayOnTryAgain: TRY_AGAIN_MS,
     slotsRefreshInterval: SLOTS_REFRESH_MS,
+    // By default the client connects to the address that it finds for a name: a certificate is then checked against the address, and one
+    // name that is unknown fails all.
+    dnsLookup: (name, found) => found(null, name),
     redisOptions,
   });
   connectServers(cluster);
