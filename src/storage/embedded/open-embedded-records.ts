@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Kysely, type PGlite, PGliteDialect, type PGliteTransaction } from 'kysely';
 import { makePrivateDirectory } from '../../platform/process/private-directory.ts';
 import { StartFault } from '../../platform/process/start-fault.ts';
@@ -30,7 +31,7 @@ export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOpti
   try {
     const pglite = await PGlite.create(options.directory, { parsers: TYPE_PARSERS });
     const db = new Kysely<RecordsTables>({
-      dialect: new EmbeddedDialect({ pglite: withUnavailability(pglite) }),
+      dialect: new EmbeddedDialect({ pglite: wrapped(pglite) }),
     });
     const close = async () => {
       await db.destroy();
@@ -53,8 +54,12 @@ class EmbeddedDialect extends PGliteDialect {
   }
 }
 
-/** Wraps an embedded Postgres for Kysely: every failed query rejects with the result of `storeFailure`. */
-function withUnavailability(pglite: PGlite): PGlite {
+/**
+ * Wraps an embedded Postgres for Kysely: every failed query rejects with the result of `storeFailure`. PGlite uses no asynchronous I/O:
+ * each query or transaction first waits for a turn of the event loop, so that many of them in a row do not hold up requests.
+ */
+function wrapped(pglite: PGlite): PGlite {
+  const query = queryOf(pglite);
   return {
     get closed() {
       return pglite.closed;
@@ -64,9 +69,14 @@ function withUnavailability(pglite: PGlite): PGlite {
     },
     waitReady: pglite.waitReady,
     close: () => pglite.close(),
-    query: queryOf(pglite),
-    transaction: (work) =>
-      pglite.transaction((trx) => work({ query: queryOf(trx), rollback: () => trx.rollback() })),
+    query: async (text, parameters, options) => {
+      await nextTurn();
+      return query(text, parameters, options);
+    },
+    transaction: async (work) => {
+      await nextTurn();
+      return pglite.transaction((trx) => work({ query: queryOf(trx), rollback: () => trx.rollback() }));
+    },
   };
 }
 
