@@ -258,7 +258,8 @@ describe('in a Redis Cluster of three primaries', () => {
       .find(({ options }) => String(options.port) === port);
     const { nowMs: decidedAtMs, windows } = decision;
     const settle = () => replica.counters.settle({ keyId, customerId: '', decidedAtMs, windows, units: 20 });
-    const restore = () => replica.counters.restore({ keyId, limit, customerId: '', units: 3 }, 'operation');
+    const units = { keyId, limit, customerId: '', units: 3, resetAtMs: decidedAtMs + 3_600_000 };
+    const restore = () => replica.counters.restore(units, 'operation');
     primary.server.pause();
     try {
       connection?.disconnect(true);

@@ -13,12 +13,14 @@ export interface UncountedUnits {
   readonly customerId: string;
   /** At least 1. */
   readonly units: number;
+  /** When the window that counted them ends, as clients were informed. By the shared clock, in milliseconds since 1970. */
+  readonly resetAtMs: number;
 }
 
 /** Shared counters to which units are given back after an outage, so that a window holds what was really allowed. */
 export interface RestorableCounters {
   /**
-   * Adds the units to the open window, or opens one; does nothing for a deleted key. Calls with the same operation id within ten minutes
+   * Adds the units to the open window, or opens one that ends with theirs; does nothing for a deleted key. Calls with the same operation id within ten minutes
    * add them once. Rejects with `NotCounted` if this call certainly added nothing, and with `StoreUnavailable` if it may have.
    */
   restore(uncounted: UncountedUnits, operationId: string): Promise<void>;
@@ -37,8 +39,6 @@ const RETRY_MS = 500;
 const UNCERTAIN_FOR_MS = 300_000;
 
 interface Uncounted extends UncountedUnits {
-  /** By the shared clock. Milliseconds since 1970. */
-  readonly resetAtMs: number;
   /** Changed in place, because `note` runs for each request of an outage. */
   units: number;
 }
@@ -239,7 +239,7 @@ export class CountRestorer {
     const sentAtMs = now();
     if (resetAtMs <= sentAtMs) return true;
     try {
-      await this.#options.counters.restore({ keyId, limit, customerId, units }, sent.operationId);
+      await this.#options.counters.restore({ keyId, limit, customerId, units, resetAtMs }, sent.operationId);
       this.#givenBack += units;
       return true;
     } catch (error) {
@@ -278,6 +278,10 @@ function uncountedOf(
   return { keyId, limit, customerId: limit.per === 'customer' ? whose : '', resetAtMs, units };
 }
 
-function nameOf({ keyId, limit, customerId }: Omit<UncountedUnits, 'units'>): string {
+function nameOf({
+  keyId,
+  limit,
+  customerId,
+}: Pick<UncountedUnits, 'keyId' | 'limit' | 'customerId'>): string {
   return `${keyId} ${limit.windowName} ${customerId}`;
 }

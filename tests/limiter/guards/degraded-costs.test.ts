@@ -30,7 +30,7 @@ function setUp(limits: readonly Limit[] = [quota(100, 'hour')]) {
     if (settling.failure !== null) throw settling.failure;
     return { used: windows.map(() => units), nowMs: clock.nowMs() };
   };
-  const restored: Omit<UncountedUnits, 'keyId'>[] = [];
+  const restored: Omit<UncountedUnits, 'keyId' | 'resetAtMs'>[] = [];
   const decideShared = (_subject: LimitSubject, decided: (decision: Decision) => void) => {
     if (!redis.isThere) return decided({ kind: 'unavailable', cause: redis.failure });
     const nowMs = clock.nowMs();

@@ -271,9 +271,8 @@ describe('the restorer of counts', () => {
     note('open');
     await restorer.giveBack(1600);
     await restorer.giveBack(1600);
-    expect(restored).toEqual([
-      { keyId: 'open', limit: hourly, customerId: '', units: 2, operationId: expect.any(String) },
-    ]);
+    const open = { keyId: 'open', limit: hourly, customerId: '', units: 2, resetAtMs: 9000 };
+    expect(restored).toEqual([{ ...open, operationId: expect.any(String) }]);
     expect(restorer.givenBack).toBe(2);
     expect(restorer.size).toBe(0);
   });

@@ -204,7 +204,8 @@ describe('a replica whose Redis', () => {
       kind: 'unavailable',
       cause: { message: expect.stringContaining('OOM') },
     });
-    const units = { keyId: newKeyId(), limit: quota(5, 'hour'), customerId: '', units: 2 };
+    const resetAtMs = Date.now() + 3_600_000;
+    const units = { keyId: newKeyId(), limit: quota(5, 'hour'), customerId: '', units: 2, resetAtMs };
     await expect(replica.counters.restore(units, 'an operation')).rejects.toBeInstanceOf(NotCounted);
     await replica.usageConnection.config('SET', 'maxmemory', '0');
     expect((await peek(replica.counters, units.keyId, units.limit)).used).toBe(0);

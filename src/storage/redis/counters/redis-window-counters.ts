@@ -46,6 +46,8 @@ const RESTORE_REMEMBERED_MS = 600_000;
 /** How units are added. */
 interface Addition {
   readonly nowMs: number;
+  /** When a window that it opens ends at the latest. */
+  readonly latestEndMs?: number;
   /** Units granted by it beyond the limit. */
   readonly granted: number;
   /** While the operation is remembered, repeating it adds nothing. */
@@ -84,12 +86,19 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   }
 
   async restore(uncounted: UncountedUnits, operationId: string): Promise<void> {
-    const { keyId } = uncounted;
+    const { keyId, resetAtMs } = uncounted;
     // Nothing has been added if the time can't be read: no script was sent yet.
     const nowMs = await this.#nowMs(keyId).catch(() => {
       throw new NotCounted(NOT_REACHED);
     });
-    const addition = { nowMs, granted: 0, operationId, rememberedMs: RESTORE_REMEMBERED_MS };
+    if (resetAtMs <= nowMs) return;
+    const addition = {
+      nowMs,
+      latestEndMs: resetAtMs,
+      granted: 0,
+      operationId,
+      rememberedMs: RESTORE_REMEMBERED_MS,
+    };
     await this.#sendOnce(keyId, (redis) => this.#add(uncounted, addition, redis));
   }
 
@@ -187,15 +196,15 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   }
 
   async #add(
-    { keyId, limit, customerId, units }: UncountedUnits,
-    { nowMs, granted, operationId, rememberedMs }: Addition,
+    { keyId, limit, customerId, units }: Omit<UncountedUnits, 'resetAtMs'>,
+    { nowMs, latestEndMs = Number.POSITIVE_INFINITY, granted, operationId, rememberedMs }: Addition,
     redis = this.#redis,
   ): Promise<number> {
     const isChange = granted > 0;
     const windows = windowKeysOf(keyId, limit, customerId);
     const operation = operationKeyName(keyId, operationId);
     const keyNames = [versionKeyName(keyId), ...windows, customersKeyName(keyId), operation];
-    const endsAtMs = windowEndMs(nowMs, limit.period);
+    const endsAtMs = Math.min(windowEndMs(nowMs, limit.period), latestEndMs);
     const args = [units, granted, endsAtMs].map(String);
     const change = isChange ? [CHANGES_CHANNEL, keyId] : ['', ''];
     return Number(await this.#addUnits.run(redis, [...keyNames, ...args, ...change, String(rememberedMs)]));

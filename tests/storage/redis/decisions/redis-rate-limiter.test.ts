@@ -191,11 +191,12 @@ describe('the rate limiter in Redis', () => {
   it('adds local counts once to the open window or opens one; other periods stay', async () => {
     const keyId = newKeyId();
     const hourly = quota(5, 'hour');
-    await replica.counters.restore({ keyId, limit: hourly, customerId: '', units: 2 }, 'first');
+    const resetAtMs = Date.now() + 1_800_000;
+    await replica.counters.restore({ keyId, limit: hourly, customerId: '', units: 2, resetAtMs }, 'first');
     const opened = await peek(replica.counters, keyId, hourly);
-    expect(opened.used).toBe(2);
-    expect(await direct.pttl(windowKeyName(keyId, 'main:3600000'))).toBeGreaterThan(0);
-    const more = { keyId, limit: hourly, customerId: '', units: 4 };
+    // Not an hour from now: clients were informed of this end.
+    expect(opened).toMatchObject({ used: 2, resetAtMs });
+    const more = { keyId, limit: hourly, customerId: '', units: 4, resetAtMs: resetAtMs + 600_000 };
     await replica.counters.restore(more, 'second');
     // The reply to the first time was lost.
     await replica.counters.restore(more, 'second');
@@ -204,14 +205,22 @@ describe('the rate limiter in Redis', () => {
       resetAtMs: opened.resetAtMs,
     });
     expect((await decide(replica.limiter, subject(keyId, { quota: hourly }))).kind).toBe('limited');
-    await replica.counters.restore({ keyId, limit: quota(5, 'day'), customerId: '', units: 4 }, 'third');
+    const daily = quota(5, 'day');
+    // The longest window ends with the period, whatever clock the replica had.
+    const far = { resetAtMs: Date.now() + 10 * 86_400_000 };
+    await replica.counters.restore({ keyId, limit: daily, customerId: '', units: 4, ...far }, 'third');
     expect(await peek(replica.counters, keyId, hourly)).toMatchObject({ used: 6 });
+    expect((await peek(replica.counters, keyId, daily)).resetAtMs).toBeLessThan(far.resetAtMs);
+    const ended = { keyId, limit: quota(5, 'minute'), customerId: '', units: 4, resetAtMs: Date.now() - 1 };
+    await replica.counters.restore(ended, 'fourth');
+    expect((await peek(replica.counters, keyId, ended.limit)).used).toBe(0);
   });
 
   it('adds nothing to a key that was deleted', async () => {
     const keyId = newKeyId();
     await replica.versions.retire([{ keyId }]);
-    await replica.counters.restore({ keyId, limit: quota(5, 'hour'), customerId: '', units: 2 }, 'any');
+    const units = { limit: quota(5, 'hour'), customerId: '', units: 2, resetAtMs: Date.now() + 3_600_000 };
+    await replica.counters.restore({ keyId, ...units }, 'any');
     expect(await direct.exists(windowKeyName(keyId, 'main:3600000'))).toBe(0);
   });
 
