@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { createEmbeddedRecords, type TestRecords } from '../support/records.ts';
 
+const MIB = 2 ** 20;
+
 describe('the embedded store', () => {
   let store: TestRecords;
 
@@ -9,6 +11,19 @@ describe('the embedded store', () => {
     store = await createEmbeddedRecords();
   });
   afterEach(() => store.remove());
+
+  async function numberIn(query: ReturnType<typeof sql<{ value: number }>>): Promise<number> {
+    const { rows } = await query.execute(store.records.db);
+    return rows[0]?.value ?? Number.NaN;
+  }
+
+  /** Writes to the write-ahead log, and nothing else. */
+  async function write(mebibytes: number): Promise<void> {
+    for (let quarters = 0; quarters < 4 * mebibytes; quarters += 1)
+      await sql`SELECT pg_logical_emit_message(false, 'test', repeat('x', ${MIB / 4}))`.execute(
+        store.records.db,
+      );
+  }
 
   it('lets other work of the process go on between any two queries and transactions', async () => {
     const { db } = store.records;
@@ -25,5 +40,29 @@ describe('the embedded store', () => {
       await work();
       expect(hadTurn).toBe(true);
     }
+  });
+
+  it('keeps the write-ahead log short, however much is written', async () => {
+    await write(250);
+    const kept = await numberIn(sql`SELECT sum(size)::float8 AS value FROM pg_ls_waldir()`);
+    expect(kept).toBeLessThan(200 * MIB);
+    const replayed = await numberIn(sql`
+      SELECT (pg_current_wal_lsn() - redo_lsn)::float8 AS value FROM pg_control_checkpoint()`);
+    expect(replayed).toBeLessThan(100 * MIB);
+  });
+
+  it('makes the room of deleted rows free for others', async () => {
+    const { db } = store.records;
+    const fill = (rows: number) =>
+      sql`INSERT INTO rows_of_test SELECT repeat('x', 100) FROM generate_series(1, ${rows}::int)`.execute(db);
+    const size = () => numberIn(sql`SELECT pg_relation_size('rows_of_test')::float8 AS value`);
+    await sql`CREATE TABLE rows_of_test (text text)`.execute(db);
+    await fill(20_000);
+    const before = await size();
+    // The first 100 of 328 pages: a vacuum would cut off an empty end.
+    await sql`DELETE FROM rows_of_test WHERE ctid < '(100,0)'`.execute(db);
+    await write(300);
+    await fill(6000);
+    expect(await size()).toBe(before);
   });
 });

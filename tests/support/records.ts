@@ -51,12 +51,19 @@ export async function createPostgresRecords(defaultPlanId: string | null = 'defa
   };
 }
 
+function fail(error: unknown): never {
+  throw error;
+}
+
 /** In an embedded Postgres in a new folder. Only one may have it open: `reopen` closes the first. */
 export async function createEmbeddedRecords(defaultPlanId: string | null = 'default'): Promise<TestRecords> {
   const directory = await mkdtemp(join(await scratchFolder(), 'tollgate-records-'));
   await cp(embeddedPostgres(), directory, { recursive: true });
   const open = (planId: string | null, chainSecrets: ChainSecrets = TEST_VAULT) =>
-    openEmbeddedRecords({ directory, migrationsDirectory: MIGRATIONS, defaultPlanId: planId, chainSecrets });
+    openEmbeddedRecords({
+      ...{ directory, migrationsDirectory: MIGRATIONS, defaultPlanId: planId, chainSecrets },
+      onUpkeepFailure: fail,
+    });
   const records = await open(defaultPlanId);
   return {
     records,

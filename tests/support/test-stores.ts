@@ -102,7 +102,12 @@ const EMBEDDED: MadeFromSource = {
   makers: [import.meta.filename],
   make: async (folder) => {
     await mkdir(folder);
-    const records = await openEmbeddedRecords({ ...SCHEMA, directory: join(folder, 'postgres') });
+    const records = await openEmbeddedRecords({
+      ...{ ...SCHEMA, directory: join(folder, 'postgres') },
+      onUpkeepFailure: (error) => {
+        throw error;
+      },
+    });
     await records.migrate();
     await records.close();
   },

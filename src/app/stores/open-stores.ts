@@ -40,7 +40,13 @@ export async function openRecordStore(
     pathCase: settings.pathCase,
   };
   if (settings.databaseUrl === null) {
-    return openEmbeddedRecords({ ...options, directory: recordsDirectory(settings) });
+    return openEmbeddedRecords({
+      ...{ ...options, directory: recordsDirectory(settings) },
+      onUpkeepFailure: (error) => {
+        if (throttle.note() > 0)
+          log.warn({ err: error }, 'the upkeep of the embedded Postgres failed; it is tried again');
+      },
+    });
   }
   return openRecords({
     ...options,

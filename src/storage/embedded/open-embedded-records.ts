@@ -8,11 +8,14 @@ import { applyMigrations } from '../postgres/sql-migrations.ts';
 import { TableNames } from '../postgres/table-names.ts';
 import { storeFailure } from '../postgres/unavailability.ts';
 import { lockDirectory } from './directory-lock.ts';
+import { EmbeddedUpkeep } from './embedded-upkeep.ts';
 
 /** Where the embedded store keeps its files. */
 export interface EmbeddedOptions {
   /** Made with mode 700 when missing. A lock beside it keeps a second process out. */
   readonly directory: string;
+  /** Called if a checkpoint or a vacuum fails. */
+  readonly onUpkeepFailure: (error: unknown) => void;
 }
 
 /**
@@ -30,10 +33,12 @@ export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOpti
   const unlock = await lockDirectory(options.directory);
   try {
     const pglite = await PGlite.create(options.directory, { parsers: TYPE_PARSERS });
+    const upkeep = new EmbeddedUpkeep(pglite, options.onUpkeepFailure);
     const db = new Kysely<RecordsTables>({
-      dialect: new EmbeddedDialect({ pglite: wrapped(pglite) }),
+      dialect: new EmbeddedDialect({ pglite: wrapped(pglite, upkeep) }),
     });
     const close = async () => {
+      await upkeep.stop();
       await db.destroy();
       // Kysely closes the database only if it has run a query.
       if (!pglite.closed) {
@@ -55,11 +60,12 @@ class EmbeddedDialect extends PGliteDialect {
 }
 
 /**
- * Wraps an embedded Postgres for Kysely: every failed query rejects with the result of `storeFailure`. PGlite uses no asynchronous I/O:
- * each query or transaction first waits for a turn of the event loop, so that many of them in a row do not hold up requests.
+ * Wraps an embedded Postgres for Kysely: every failed query rejects with the result of `storeFailure`, and `upkeep` counts all. PGlite
+ * uses no asynchronous I/O: each query or transaction first waits for a turn of the event loop, so that many of them in a row do not hold
+ * up requests.
  */
-function wrapped(pglite: PGlite): PGlite {
-  const query = queryOf(pglite);
+function wrapped(pglite: PGlite, upkeep: EmbeddedUpkeep): PGlite {
+  const query = queryOf(pglite, upkeep);
   return {
     get closed() {
       return pglite.closed;
@@ -75,14 +81,18 @@ function wrapped(pglite: PGlite): PGlite {
     },
     transaction: async (work) => {
       await nextTurn();
-      return pglite.transaction((trx) => work({ query: queryOf(trx), rollback: () => trx.rollback() }));
+      return pglite.transaction((trx) =>
+        work({ query: queryOf(trx, upkeep), rollback: () => trx.rollback() }),
+      );
     },
   };
 }
 
-function queryOf(database: Pick<PGliteTransaction, 'query'>): PGlite['query'] {
-  return (text, parameters, options) =>
-    database.query<never>(text, parameters, options).catch((error: unknown) => {
+function queryOf(database: Pick<PGliteTransaction, 'query'>, upkeep: EmbeddedUpkeep): PGlite['query'] {
+  return (text, parameters, options) => {
+    upkeep.noteQuery();
+    return database.query<never>(text, parameters, options).catch((error: unknown) => {
       throw storeFailure(error);
     });
+  };
 }
