@@ -237,7 +237,7 @@ describe('tollgate audit', () => {
         relay.pass(port);
         await until(() => child.stdout.includes('while it was away'));
         const lines = child.stdout.split('\n');
-        expect(lines[0]).toBe('at,action,target,actor,outcome,reason,address,changes');
+        expect(lines[0]).toBe('at,action,target,actor,actor type,outcome,reason,address,changes');
         expect(lines.filter((line) => line.startsWith('at,'))).toHaveLength(1);
         expect(lines.filter((line) => line.includes('while it was away'))).toHaveLength(1);
       });

@@ -133,6 +133,30 @@ describe('tollgate login --sso at a provider with device authorization', () => {
       expect((await tollgate('whoami', '--context', name)).code).toBe(0);
   });
 
+  it('tells people of one name apart in the audit log, and from the root token', async () => {
+    const { origin, management, provider } = gateway;
+    const namesake = { name: 'root', groups: ['admins'] };
+    provider.people.set('ann', { ...namesake, email: 'ann@example.com', email_verified: true });
+    provider.people.set('ben', namesake);
+    for (const person of ['ann', 'ben']) await login(origin, signInAs(person));
+    const token = { name: 'root', scopes: ['keys:write'] };
+    const { body } = await management.send('post', '/tollgate/admin-token/create', token).expect(201);
+    const { body: key } = await management
+      .sendAs(body.secret, 'post', '/consumer-api-key/create', { name: 'of a token' })
+      .expect(201);
+    const actorsOf = async (...words: readonly string[]) => {
+      const { stdout } = await tollgate('audit', ...words, '-o', 'csv', '--no-headers');
+      return stdout
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => line.split(',').slice(3, 5).join());
+    };
+    const signedIn = await actorsOf('--action', 'session.create');
+    expect(signedIn.slice(0, 2)).toEqual(['root <ben>,person', 'root <ann@example.com>,person']);
+    expect(await actorsOf('--target', body.adminTokenId)).toEqual(['root,root']);
+    expect(await actorsOf('--target', key.id)).toEqual(['root,token']);
+  });
+
   it('does not begin a sign-in where the contexts can not be read', async () => {
     await writeFile(file, JSON.stringify({ contexts: {} }), { mode: 0o644 });
     const { length } = gateway.provider.requests;

@@ -179,7 +179,8 @@ const ENTRIES: Listing<Entry> = {
     { name: 'at', toCell: ({ at }) => at },
     { name: 'action', toCell: ({ action }) => action },
     { name: 'target', toCell: ({ target }) => target.name ?? target.id },
-    { name: 'actor', toCell: ({ actor }) => actor.name },
+    { name: 'actor', toCell: ({ actor }) => actorText(actor) },
+    { name: 'actor type', heading: 'type', toCell: ({ actor }) => actor.type },
     { name: 'outcome', toCell: ({ outcome }) => outcome },
     { name: 'reason', toCell: ({ reason }) => reason },
     { name: 'address', toCell: ({ address }) => address },
@@ -187,6 +188,12 @@ const ENTRIES: Listing<Entry> = {
   ],
   idOf: ({ auditId }) => auditId,
 };
+
+/** The name, which others may have as well, and by what the identity provider knows a person or a program. */
+function actorText({ name, email, subject }: Entry['actor']): string {
+  const known = email ?? subject;
+  return known === undefined || known === name ? name : `${name} <${known}>`;
+}
 
 const VERIFICATION: Listing<components['schemas']['VerifyAuditLogResponse']> = {
   columns: [

@@ -5,7 +5,14 @@ import { PlainTable } from '../../components/layout/plain-table.tsx';
 import { PageLink } from '../../components/text/page-link.tsx';
 import { exactTime } from '../../format/exact-time.ts';
 import styles from './audit.module.css';
-import { type AuditEntry, actionWords, actorName, targetPage, valueWords } from './audit-words.ts';
+import {
+  type AuditEntry,
+  actionWords,
+  actorName,
+  actorTypeWords,
+  targetPage,
+  valueWords,
+} from './audit-words.ts';
 
 interface AuditEntryDialogProps {
   readonly entry: AuditEntry;
@@ -23,6 +30,11 @@ export function AuditEntryDialog({ entry, onClose }: AuditEntryDialogProps) {
         facts={[
           ['When', exactTime(Date.parse(at))],
           ['Target', <Target key="target" target={target} />],
+          ['Actor', actorTypeWords(actor)],
+          ...(actor.email === undefined ? [] : [['Email', <bdi key="email">{actor.email}</bdi>] as const]),
+          ...(actor.subject === undefined
+            ? []
+            : [['Subject', <code key="subject">{actor.subject}</code>] as const]),
           ...(actor.adminTokenId === null
             ? []
             : [['Token', <code key="token">{actor.adminTokenId}</code>] as const]),

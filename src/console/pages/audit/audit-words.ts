@@ -51,6 +51,22 @@ export function actorName({ type, name }: AuditEntry['actor']): string {
   return type === 'root' ? 'Root token' : name;
 }
 
+const ACTOR_TYPE_WORDS: Readonly<Record<AuditEntry['actor']['type'], string>> = {
+  root: 'root token',
+  token: 'admin token',
+  person: 'person',
+  program: 'program',
+  config: 'configuration',
+  key: 'consumer key',
+  gateway: 'gateway',
+};
+
+/** What an actor is: names are chosen freely, and may be that of another one. */
+export function actorTypeWords({ type }: AuditEntry['actor']): string {
+  // A newer gateway may have more types than this page knows.
+  return Object.hasOwn(ACTOR_TYPE_WORDS, type) ? ACTOR_TYPE_WORDS[type] : type;
+}
+
 /** The id of an actor for the filter; undefined if it has none. */
 export function actorId({ type, adminTokenId, subject }: AuditEntry['actor']): string | undefined {
   return adminTokenId ?? subject ?? (type === 'root' || type === 'config' ? type : undefined);
