@@ -150,4 +150,34 @@ describe('completion', () => {
       expect(existsSync(join(stage.directory, 'made'))).toBe(false);
     });
   });
+
+  describe('in PowerShell, by the script that it prints', () => {
+    /** All that begin and end a text in single quotes; two in a row are one of the text. */
+    const QUOTES = "'\u2018\u2019\u201a\u201b";
+
+    /** What PowerShell reads of a line of words in single quotes; undefined where something is outside of them. */
+    function read(line: string): readonly string[] | undefined {
+      const word = `[${QUOTES}]((?:[^${QUOTES}]|[${QUOTES}]{2})*)[${QUOTES}]`;
+      if (!new RegExp(`^${word}(?: ${word})*$`).test(line)) return undefined;
+      const doubled = new RegExp(`[${QUOTES}]([${QUOTES}])`, 'g');
+      return [...line.matchAll(new RegExp(word, 'g'))].map(([, text = '']) => text.replaceAll(doubled, '$1'));
+    }
+
+    it('runs nothing that stands on the line, whatever quotes are in it', async () => {
+      const script = await stage.tollgate.text('completion', 'powershell');
+      const quoting = /\| ForEach-Object \{ "'" \+ \(\$_ -replace "(.*?)", ["'](.*?)["']\) \+ "'" \}/;
+      const [, pattern = '', replacement = ''] = quoting.exec(script) ?? [];
+      // `$0` is what .NET has found.
+      const quoted = (text: string) =>
+        text.replace(new RegExp(pattern, 'g'), (found) => replacement.replaceAll('$0', found));
+      const words = [...QUOTES].flatMap((quote) => [
+        `Partner${quote};calc;${quote}`,
+        quote,
+        `${quote}'${quote}`,
+      ]);
+      expect(read(words.map((word) => `'${quoted(word)}'`).join(' '))).toEqual(words);
+      // Its bytes mean the same in every encoding that PowerShell may read it in.
+      expect(script).toMatch(/^[\t\n\x20-\x7e]*$/);
+    });
+  });
 });

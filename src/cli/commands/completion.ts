@@ -21,8 +21,36 @@ Examples:
     )
     .action((shell: string) => {
       if (shell === 'bash') stdout.write(BASH_SCRIPT);
+      else if (shell === 'powershell') stdout.write(powershellScript());
       else script(shell, 'tollgate', 'tollgate');
     });
+
+/**
+ * The script of the library for PowerShell, which quotes each word of the line and gives it to `Invoke-Expression`. The library doubles only
+ * the ASCII quote, but U+2018 to U+201B end a text in single quotes as well: what follows them on the line would be run.
+ */
+function powershellScript(): string {
+  return printed(() => script('powershell', 'tollgate', 'tollgate')).replace(
+    `-replace "'", "''"`,
+    // .NET's escapes, because the encoding in which PowerShell reads a script differs from system to system.
+    () => `-replace "['\\u2018-\\u201B]", '$0$0'`,
+  );
+}
+
+/** What a call of the library prints, which it does by `console.log` alone. */
+function printed(print: () => void): string {
+  const { log } = console;
+  let text = '';
+  console.log = (line: string) => {
+    text += `${line}\n`;
+  };
+  try {
+    print();
+  } finally {
+    console.log = log;
+  }
+  return text;
+}
 
 /**
  * The script for bash. Unlike that of the library for completions it runs nothing that stands on the line, and nothing that a candidate says:
