@@ -252,6 +252,26 @@ describe('tollgate import unkey, of a key whose identity has limits', () => {
   });
 });
 
+describe('tollgate import unkey, of a key with credits', () => {
+  it.each([
+    ['none left, and no refill', { remaining: 0 }, false, 'none are left and they are not refilled'],
+    ['some left, and no refill', { remaining: 1 }, true, '1 are left and are not refilled'],
+    [
+      'none left until the refill',
+      { remaining: 0, refill: { interval: 'daily', amount: 9 } },
+      true,
+      undefined,
+    ],
+  ])('makes one that works as long as the other did: %s', async (name, credits, enabled, reason) => {
+    const key = { keyId: 'key_1', name, plaintext: `sk_of_unkey_${name.replaceAll(/\W/g, '_')}`, credits };
+    const { code, report } = await imported('unkey', await file('credits.json', JSON.stringify([key])));
+    expect([code, report.keys.made]).toEqual([0, 1]);
+    expect(await stage.tollgate.json('keys', 'show', name)).toMatchObject({ enabled });
+    const left = { what: 'credits', name, reason: expect.stringContaining(reason ?? '') };
+    expect(report.notCarried).toEqual(reason === undefined ? [] : [left]);
+  });
+});
+
 describe('tollgate import unkey, of pages of its client', () => {
   it('reads the keys in the result of each', async () => {
     const lines = ['one', 'two'].map((word) => ({

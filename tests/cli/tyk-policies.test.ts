@@ -62,6 +62,20 @@ describe("Tyk's own policies", () => {
   });
 });
 
+describe('A quota that is never renewed', () => {
+  const used = { quota_max: 9, quota_remaining: 0, quota_renewal_rate: 0 };
+  it.each([
+    { of: [], session: used, enabled: false, left: ['quota', 'quota'] },
+    { of: ['quota1'], session: used, enabled: true, left: ['quota'] },
+    { of: [], session: { ...used, quota_remaining: 1 }, enabled: true, left: ['quota'] },
+    { of: ['unlimited-quota'], session: used, enabled: true, left: [] },
+    { of: [], session: { ...used, quota_renewal_rate: 60 }, enabled: true, left: [] },
+    { of: [], session: { ...used, quota_max: 0 }, enabled: true, left: [] },
+  ])('disables a key once it is used up, and no other one: $of $session', ({ of, session, ...key }) => {
+    expect(keyWith(of, session)).toMatchObject(key);
+  });
+});
+
 it("reads a session of Tyk's own tests", () => {
   const limits = [{ name: 'rate', limit: 1, period: '6000s' }];
   expect(keyWith([], sample('tyk-session.json'))).toMatchObject({ limits, enabled: true, left: [] });

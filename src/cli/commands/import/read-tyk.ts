@@ -68,12 +68,14 @@ function keyOf({ name, key, session, policies, leave }: TykKey, { hashed }: TykO
   const expires = Number(session.expires ?? 0);
   const applied = appliedTo(session, policies, leave);
   for (const [part, reason] of new Map([...applied, session].flatMap(restOf))) leave(part, reason);
+  const isUsedUp = hasNoQuotaLeft(session);
+  if (isUsedUp) leave('quota', 'is used up: the key is disabled');
   return {
     name,
     secret: hashed ? { sha256: key } : { text: key },
     limits: limitsOf(session, applied, leave),
     tags: [...new Set(textsOf(session.tags, ...applied.map(({ tags }) => tags)))],
-    enabled: [session, ...applied].every(({ is_inactive: isInactive }) => isInactive !== true),
+    enabled: !isUsedUp && [session, ...applied].every(({ is_inactive: isInactive }) => isInactive !== true),
     ...(expires > 0 && { expiresAt: instant(expires * 1000) }),
     metadata: Object.assign({}, ...[session, ...applied].map((entity) => objectOf(entity.meta_data))),
   };
@@ -92,12 +94,26 @@ function policiesIn(value: unknown): readonly { readonly id: string; readonly en
 }
 
 function appliedTo(session: Entity, policies: ReadonlyMap<string, Entity>, leave: Leave): readonly Entity[] {
-  const ids = textsOf(session.apply_policies);
-  return (ids.length > 0 ? ids : textsOf([session.apply_policy_id])).flatMap((id) => {
+  return policyIdsIn(session).flatMap((id) => {
     const policy = policies.get(id);
     if (policy === undefined) leave('policy', `the policy ${id} is not in the file of policies`);
     return policy === undefined ? [] : [policy];
   });
+}
+
+function policyIdsIn(session: Entity): readonly string[] {
+  const ids = textsOf(session.apply_policies);
+  return ids.length > 0 ? ids : textsOf([session.apply_policy_id]);
+}
+
+/**
+ * Whether a key has used up a quota that is never renewed: Tyk rejects it for good. Of a quota that a policy sets, Tyk says that 0 is left also
+ * for a key that was never used.
+ */
+function hasNoQuotaLeft(session: Entity): boolean {
+  const { quota_max: max, quota_remaining: remaining, quota_renewal_rate: seconds } = session;
+  const isRenewed = Number(seconds ?? 0) > 0;
+  return policyIdsIn(session).length === 0 && Number(max ?? 0) > 0 && remaining === 0 && !isRenewed;
 }
 
 /** The limits of a session's policies, or else its own: each of the two is set by other policies, as in Tyk. */

@@ -40,7 +40,7 @@ function keyOf(row: Entity, key: Pick<ForeignKey, 'name' | 'secret'>, leave: Lea
   return {
     ...key,
     limits: limitsOf(row, leave),
-    enabled: row.enabled !== false,
+    enabled: row.enabled !== false && !isUsedUp(creditsIn(row)),
     metadata: objectOf(row.meta),
     ...(typeof row.expires === 'number' && { expiresAt: instant(row.expires) }),
     ...(externalId !== undefined && { externalId }),
@@ -83,14 +83,30 @@ function limitsOf(row: Entity, leave: Leave): readonly ForeignLimit[] {
       limit: Number(limit),
       period: `${Number(duration ?? refillInterval) / 1000}s`,
     })),
-    ...creditsOf(objectOf(row.credits ?? { remaining: row.remaining, refill: row.refill }), leave),
+    ...creditsOf(creditsIn(row), leave),
   ];
 }
 
-function creditsOf({ remaining, refill }: Entity, leave: Leave): readonly ForeignLimit[] {
+function creditsIn(row: Entity): Entity {
+  return objectOf(row.credits ?? { remaining: row.remaining, refill: row.refill });
+}
+
+/** Whether a key has no credits left and gets none: Unkey rejects it from then on. */
+function isUsedUp(credits: Entity): boolean {
+  return typeof credits.remaining === 'number' && credits.remaining <= 0 && !isRefilled(credits);
+}
+
+function isRefilled({ refill }: Entity): boolean {
+  const { interval } = objectOf(refill);
+  return interval === 'daily' || interval === 'monthly';
+}
+
+function creditsOf(credits: Entity, leave: Leave): readonly ForeignLimit[] {
+  const { remaining, refill } = credits;
   const { interval, amount, refillDay } = objectOf(refill);
-  if (interval !== 'daily' && interval !== 'monthly') {
-    if (typeof remaining === 'number')
+  if (!isRefilled(credits)) {
+    if (isUsedUp(credits)) leave('credits', 'none are left and they are not refilled: the key is disabled');
+    else if (typeof remaining === 'number')
       leave('credits', `${remaining} are left and are not refilled: a limit needs a period`);
     return [];
   }
