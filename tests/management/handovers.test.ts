@@ -14,6 +14,7 @@ import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { openTestRecords } from '../support/records.ts';
+import { until } from '../support/until.ts';
 
 const PUBLIC_URL = 'https://api.example.com';
 const PAGE = `${PUBLIC_URL}/tollgate/self/handover`;
@@ -118,6 +119,31 @@ describe('a hand-over link', () => {
     for (const { whole } of rows) for (const text of [secret, token]) expect(whole).not.toContain(text);
     expect(JSON.stringify(rows[1].changes)).toContain(handoverId);
   });
+
+  it.each([
+    { first: 'open', second: 'reveal' },
+    { first: 'reveal', second: 'open' },
+  ] as const)(
+    'leaves one log line, without its token, where it is used and then opened: $first',
+    async (again) => {
+      const { id, secret, token, handoverId } = await keyWithLink('Opened again');
+      const lines = () =>
+        (fleet.replicas[0]?.output() ?? '').split('\n').filter((line) => line.includes(handoverId));
+      const reused = () => lines().filter((line) => line.includes('"event":"handover_reused"'));
+      await ask('open', token);
+      await ask('reveal', token);
+      expect(reused()).toEqual([]);
+      await ask(again.first, token);
+      await until(() => reused().length > 0);
+      await ask(again.second, token);
+      // A line of a later request comes after those of earlier ones.
+      const next = await keyWithLink('Revealed later');
+      await ask('reveal', next.token);
+      await until(() => fleet.replicas[0]?.output().includes(next.handoverId) === true);
+      expect(reused().map((line) => JSON.parse(line))).toMatchObject([{ level: 40, keyId: id, handoverId }]);
+      for (const line of lines()) for (const text of [secret, token]) expect(line).not.toContain(text);
+    },
+  );
 
   it('sends an event, which is as its schema says', async () => {
     const { id, token, handoverId } = await keyWithLink('Announced');

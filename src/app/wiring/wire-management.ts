@@ -8,7 +8,11 @@ import type { FailedCredentials } from '../../http/credentials/failed-credential
 import type { RequestIds } from '../../http/request-id.ts';
 import { withRequestId } from '../../http/with-request-id.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
-import { HANDOVER_LOOK_UPS, HandoverService } from '../../keys/handovers/handover-service.ts';
+import {
+  HANDOVER_LOOK_UPS,
+  HandoverService,
+  MAX_REUSED_HANDOVERS,
+} from '../../keys/handovers/handover-service.ts';
 import { keyIdMaker } from '../../keys/key-id.ts';
 import { KeyImports } from '../../keys/key-imports.ts';
 import { KeyRotations } from '../../keys/key-rotation.ts';
@@ -24,6 +28,7 @@ import type { SystemStatus } from '../../management/system/system-report.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
 import { PlanService } from '../../plans/plan-service.ts';
 import { PlanPreviewer } from '../../plans/preview/plan-previewer.ts';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
 import { idMaker } from '../../platform/id-maker.ts';
@@ -186,6 +191,7 @@ function changingServices(
   const makeTokenId = idMaker('adm_', clock, random);
   const handoverParts = {
     ...{ vault, clock, random, reveal, lookUps: new ConcurrencyLimit(HANDOVER_LOOK_UPS) },
+    reuses: new BoundedCache<number>(MAX_REUSED_HANDOVERS),
     makeId: idMaker('hnd_', clock, random),
     pageUrl: (host: string | undefined) => handoverPageUrl(settings, host),
   };

@@ -1,6 +1,7 @@
 import type { ChangeContext } from '../../audit/change-context.ts';
 import { KeyNotFound, TollgateError } from '../../errors.ts';
 import { sitesOf } from '../../platform/address-sites.ts';
+import type { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
 import type { Random } from '../../platform/random.ts';
@@ -31,6 +32,8 @@ export interface HandoverServiceOptions {
   readonly makeId: () => string;
   /** Bounds the look-ups of all services of the process. */
   readonly lookUps: ConcurrencyLimit;
+  /** When the log last had that a used link was opened, by the link's id: for all services of the process. */
+  readonly reuses: BoundedCache<number>;
   /** `once`: secrets can be handed over only when they are made. */
   readonly reveal: 'always' | 'once';
   /** The URL of the page, without the token. `host` is the `Host` of the request. Undefined: consumers can't reach one. */
@@ -64,6 +67,11 @@ export const HANDOVER_LOOK_UPS = {
   overloaded: () =>
     new TollgateError('overloaded', 'Too many links wait to be looked up. Try again shortly.'),
 };
+
+/** The most links that `reuses` holds. */
+export const MAX_REUSED_HANDOVERS = 1000;
+/** The pause between two log lines about one used link. Milliseconds. */
+const REUSE_PAUSE_MS = 3_600_000;
 
 /** Makes links that hand a secret over to a consumer once, and hands it over. */
 export class HandoverService {
@@ -131,6 +139,16 @@ export class HandoverService {
     );
     if (secret === undefined || keyName === null) throw new HandoverGone(state, handover.usedAtMs);
     return { handover, keyName, secret };
+  }
+
+  /** Called each time that a used link is opened. Whether a log line about that is due: at most one an hour for each link. */
+  noteReuse({ id }: Handover): boolean {
+    const { reuses, clock } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const loggedAtMs = reuses.get(id);
+    if (loggedAtMs !== undefined && nowMs - loggedAtMs < REUSE_PAUSE_MS) return false;
+    reuses.set(id, nowMs);
+    return true;
   }
 
   async prune(): Promise<void> {

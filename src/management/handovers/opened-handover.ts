@@ -1,9 +1,10 @@
 import { bodySchema } from '../../http/body-schema.ts';
-import { HANDOVER_STATES } from '../../keys/handovers/handover.ts';
+import { HANDOVER_STATES, type Handover } from '../../keys/handovers/handover.ts';
+import { HandoverGone } from '../../keys/handovers/handover-errors.ts';
 import { SELF_SERVICE_PATH } from '../../paths/path-matcher.ts';
 import { consumerOf, type Principal } from '../../permissions/principal.ts';
 import { isoSeconds, isoSecondsOrNull } from '../../platform/timestamps.ts';
-import type { Endpoint } from '../endpoint.ts';
+import type { Endpoint, ManagementServices } from '../endpoint.ts';
 import { INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
 /** The path of the page of links, below that of self-service. */
@@ -50,8 +51,9 @@ const openHandover: Endpoint<OpenedBody> = {
     }),
   ),
   errors: ['handover_not_found'],
-  async handle({ body: { token }, change }, { handovers }) {
-    const { handover, state, keyName } = await handovers.show(token, change.address);
+  async handle({ body: { token }, change }, services) {
+    const { handover, state, keyName } = await services.handovers.show(token, change.address);
+    if (state === 'used') logReuse(handover, services);
     const { note, expiresAtMs, usedAtMs } = handover;
     return {
       state,
@@ -76,19 +78,32 @@ const revealHandover: Endpoint<OpenedBody> = {
   status: 200,
   response: named('RevealedSecret', objectOf({ consumerApiKeyId: TEXT, name: TEXT, secret: TEXT })),
   errors: ['handover_not_found', 'handover_gone'],
-  async handle({ body: { token }, change }, { handovers, log }) {
+  async handle({ body: { token }, change }, services) {
+    const { handovers, log } = services;
     const found = await handovers.show(token, change.address);
     const { keyId, id: handoverId } = found.handover;
     const actor = { type: 'key', id: keyId, name: found.keyName ?? '' } as const;
-    const { keyName, secret } = await handovers.reveal(token, change.address, {
-      ...change,
-      actor,
-      reason: null,
-    });
+    const { keyName, secret } = await handovers
+      .reveal(token, change.address, { ...change, actor, reason: null })
+      .catch((error: unknown) => {
+        if (error instanceof HandoverGone && error.details.state === 'used')
+          logReuse(found.handover, services);
+        throw error;
+      });
     log.info({ event: 'key_handed_over', keyId, handoverId }, 'the secret of a consumer key was handed over');
     return { consumerApiKeyId: keyId, name: keyName, secret };
   },
 };
+
+/** A link that is opened again may have been read by others on its way, also where its consumer was the first to use it. */
+function logReuse(
+  handover: Handover,
+  { handovers, log }: Pick<ManagementServices, 'handovers' | 'log'>,
+): void {
+  if (!handovers.noteReuse(handover)) return;
+  const { id: handoverId, keyId } = handover;
+  log.warn({ event: 'handover_reused', keyId, handoverId }, 'a hand-over link was opened after it was used');
+}
 
 /** The endpoints for holders of a link. */
 export const HOLDER_ENDPOINTS: readonly Endpoint[] = [openHandover, revealHandover];
