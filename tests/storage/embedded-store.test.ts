@@ -1,6 +1,11 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
-import { createEmbeddedRecords, type TestRecords } from '../support/records.ts';
+import { StartFault } from '../../src/platform/process/start-fault.ts';
+import { openEmbeddedRecords } from '../../src/storage/embedded/open-embedded-records.ts';
+import { createEmbeddedRecords, MIGRATIONS, type TestRecords } from '../support/records.ts';
+import { scratchFolder } from '../support/scratch-folder.ts';
 
 const MIB = 2 ** 20;
 
@@ -66,4 +71,21 @@ describe('the embedded store', () => {
     await fill(6000);
     expect(await size()).toBe(before);
   });
+});
+
+it('an embedded store that can not be opened is named, with what to do', async () => {
+  const directory = await mkdtemp(join(await scratchFolder(), 'tollgate-partial-'));
+  try {
+    await writeFile(join(directory, 'PG_VERSION'), '18\n');
+    const opening = openEmbeddedRecords({
+      ...{ directory, migrationsDirectory: MIGRATIONS, defaultPlanId: null, chainSecrets: null },
+      onUpkeepFailure: () => {},
+    });
+    await expect(opening).rejects.toBeInstanceOf(StartFault);
+    await expect(opening).rejects.toThrow(
+      /^The embedded database in .* can not be opened \(.+\): check .* a backup\./,
+    );
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 });

@@ -20,7 +20,8 @@ export interface EmbeddedOptions {
 
 /**
  * Records in a Postgres that runs in this process (PGlite), for a gateway of one process: queries run one after the other. It has the
- * SQL and the repositories of a server. Rejects if another process has the directory, or the optional package is not installed.
+ * SQL and the repositories of a server. Rejects if another process has the directory, it has only a part of a database, or the optional
+ * package is not installed.
  */
 export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOptions): Promise<Records> {
   const { PGlite } = await import('@electric-sql/pglite').catch((cause: unknown) => {
@@ -32,7 +33,15 @@ export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOpti
   makePrivateDirectory(options.directory);
   const unlock = await lockDirectory(options.directory);
   try {
-    const pglite = await PGlite.create(options.directory, { parsers: TYPE_PARSERS });
+    const pglite = await PGlite.create(options.directory, { parsers: TYPE_PARSERS }).catch(
+      (cause: unknown) => {
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new StartFault(
+          `The embedded database in ${options.directory} can not be opened (${reason}): check the room and the permissions there, or restore it from a backup. If its first start was killed, remove it.`,
+          { cause },
+        );
+      },
+    );
     const upkeep = new EmbeddedUpkeep(pglite, options.onUpkeepFailure);
     const db = new Kysely<RecordsTables>({
       dialect: new EmbeddedDialect({ pglite: wrapped(pglite, upkeep) }),
