@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
+import { createSecureContext, createServer } from 'node:tls';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -9,6 +12,7 @@ import { Admin } from '../support/admin.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { clusterArgs } from '../support/redis-cluster.ts';
 import { startSentinel } from '../support/redis-sentinel.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
@@ -28,8 +32,8 @@ let directory: string;
 let fleet: RedisFleet;
 let singleUrl: string;
 
-/** A certificate for an address, and one for a name. */
-const CERTIFICATES = { address: 'IP:127.0.0.1', name: 'DNS:localhost' } as const;
+/** A certificate for an address, one for a name, and one for another name. */
+const CERTIFICATES = { address: 'IP:127.0.0.1', name: 'DNS:localhost', other: 'DNS:other.invalid' } as const;
 type Certificate = keyof typeof CERTIFICATES;
 
 /** A CA for this test, and its certificates. */
@@ -88,6 +92,20 @@ async function startTlsServer(
   return { server, tlsPort, direct };
 }
 
+/** A router that finds `localhost` by its name, and has another certificate for a connection that names no server. Returns its port. */
+async function startRouter(port: number): Promise<number> {
+  const [key, cert, other] = await Promise.all(
+    ['server.key', 'name.pem', 'other.pem'].map((file) => readFile(join(directory, file))),
+  );
+  const named = createSecureContext({ key, cert });
+  const router = createServer(
+    { key, cert: other, SNICallback: (name, found) => found(null, name === 'localhost' ? named : undefined) },
+    (socket) => void pipeline(socket, connect(port, '127.0.0.1'), socket, () => {}),
+  );
+  stops.push(async () => void router.close());
+  return listenOnLoopback(router);
+}
+
 /** A cluster of one server, whose TLS port it returns. */
 async function startTlsCluster(
   args: readonly string[] = [],
@@ -98,9 +116,13 @@ async function startTlsCluster(
     CLUSTER_RULES,
     certificate,
   );
+  await addAllSlots(direct);
+  return tlsPort;
+}
+
+async function addAllSlots(direct: Redis): Promise<void> {
   await direct.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
   await until(async () => String(await direct.cluster('INFO')).includes('cluster_state:ok'));
-  return tlsPort;
 }
 
 beforeAll(async () => {
@@ -123,6 +145,27 @@ beforeAll(async () => {
   ]);
   stops.push(sentinel.stop);
 
+  const routedSingle = await startRouter(alone.server.port);
+  const routedNode = await startTlsServer(
+    await clusterArgs([
+      '--cluster-announce-hostname',
+      'localhost',
+      '--cluster-preferred-endpoint-type',
+      'hostname',
+    ]),
+    CLUSTER_RULES,
+  );
+  const routedCluster = await startRouter(routedNode.server.port);
+  await routedNode.direct.config('SET', 'cluster-announce-port', routedCluster);
+  await addAllSlots(routedNode.direct);
+  const routedMaster = await startRouter((await startTlsServer()).server.port);
+  const naming = await startSentinel('orders', `localhost ${routedMaster}`, [
+    ...tlsSettings(await freePort()).map(([name, value]) => `${name} ${value}`),
+    ...['tls-replication yes', 'sentinel resolve-hostnames yes', 'sentinel announce-hostnames yes'],
+  ]);
+  stops.push(naming.stop);
+  const routedSentinel = await startRouter(naming.port);
+
   const common = { REDIS_TIMEOUT_MS: '5000', NODE_EXTRA_CA_CERTS: join(directory, 'ca.pem') };
   fleet = await startRedisFleet(
     [
@@ -130,6 +173,9 @@ beforeAll(async () => {
       { REDIS_MODE: 'cluster', REDIS_URL: `rediss://${LOGIN}@127.0.0.1:${port}` },
       { REDIS_MODE: 'sentinel', REDIS_URL: `rediss://${LOGIN}@127.0.0.1:${sentinelPort}/orders` },
       { REDIS_MODE: 'cluster', REDIS_URL: `rediss://${LOGIN}@localhost:${namedPort}` },
+      { REDIS_MODE: 'single', REDIS_URL: `rediss://${LOGIN}@localhost:${routedSingle}/1` },
+      { REDIS_MODE: 'cluster', REDIS_URL: `rediss://${LOGIN}@localhost:${routedCluster}` },
+      { REDIS_MODE: 'sentinel', REDIS_URL: `rediss://${LOGIN}@localhost:${routedSentinel}/orders` },
     ].map((own) => ({ ...common, ...own })),
     false,
   );
@@ -145,6 +191,9 @@ describe('a gateway whose Redis wants TLS with its own CA, and a user with few r
     ['cluster', 1],
     ['sentinel', 2],
     ['cluster and certificates of names only', 3],
+    ['single behind a router by name', 4],
+    ['cluster behind a router by name', 5],
+    ['sentinel behind a router by name', 6],
   ] as const)('counts, records and manages with REDIS_MODE=%s', async (_, index) => {
     const replica = fleet.replicas[index];
     if (replica === undefined) throw new Error('no replica');

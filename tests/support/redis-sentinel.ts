@@ -13,10 +13,10 @@ export interface RedisSentinel {
   stop(): Promise<void>;
 }
 
-/** Starts a sentinel that watches the master under a name, with further lines of configuration. Resolves when it responds. */
+/** Starts a sentinel that watches the master at a port, or at `host port`, under a name, with further lines of configuration. Resolves when it responds. */
 export async function startSentinel(
   masterName: string,
-  masterPort: number,
+  master: number | string,
   configuration: readonly string[] = [],
 ): Promise<RedisSentinel> {
   const port = await freePort();
@@ -25,7 +25,7 @@ export async function startSentinel(
   const lines = [
     `port ${port}`,
     'bind 127.0.0.1',
-    `sentinel monitor ${masterName} 127.0.0.1 ${masterPort} 1`,
+    `sentinel monitor ${masterName} ${typeof master === 'number' ? `127.0.0.1 ${master}` : master} 1`,
   ];
   await writeFile(file, `${[...lines, ...configuration].join('\n')}\n`);
   const { stop } = await runRedis({ directory, port }, [file, '--sentinel']);

@@ -1,7 +1,8 @@
-import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
+import { Cluster, type CommonRedisOptions, Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
 import { safeRedisError } from './redis-failure.ts';
+import { TlsSentinelConnector, tlsTo } from './server-names.ts';
 
 /** A connection to one server (or the master that sentinels name), or to all masters of a cluster. */
 export type RedisConnection = Redis | Cluster;
@@ -106,7 +107,7 @@ function open(purpose: RedisPurpose, settings: RedisSettings, options: ClientOpt
     case 'single':
       return new Redis({
         ...options,
-        ...address.nodes[0],
+        ...serverOptions(address, 0),
         db: address.database,
         disconnectTimeout: DISCONNECT_TIMEOUT_MS,
       });
@@ -118,7 +119,7 @@ function open(purpose: RedisPurpose, settings: RedisSettings, options: ClientOpt
         sentinelCommandTimeout: connectionTimeouts(settings.timeoutMs).commandMs,
         db: address.database,
         disconnectTimeout: DISCONNECT_TIMEOUT_MS,
-        ...(address.isTls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
+        ...(address.isTls && { enableTLSForSentinelMode: true, Connector: TlsSentinelConnector }),
         ...(address.sentinelPassword !== undefined && { sentinelPassword: address.sentinelPassword }),
       });
     case 'cluster':
@@ -148,6 +149,11 @@ function openCluster(purpose: RedisPurpose, address: RedisAddress, options: Clie
     dnsLookup: (name, found) => found(null, name),
     redisOptions,
   });
+  if (address.isTls) {
+    cluster.on('+node', ({ options: server }: Redis) => {
+      server.tls = tlsTo(server.host ?? '');
+    });
+  }
   connectServers(cluster);
   return cluster;
 }
@@ -167,14 +173,27 @@ function connectServers(cluster: Cluster): void {
 }
 
 /** Messages reach all servers of a cluster. The client's own subscription changes servers without reporting missed messages. */
-function listenInTurn({ nodes }: RedisAddress, options: ClientOptions): Redis {
-  const redis = new Redis({ ...options, ...nodes[0], disconnectTimeout: DISCONNECT_TIMEOUT_MS });
+function listenInTurn(address: RedisAddress, options: ClientOptions): Redis {
+  const redis = new Redis({
+    ...options,
+    ...serverOptions(address, 0),
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+  });
   let turn = 0;
   redis.on('reconnecting', () => {
     turn += 1;
-    Object.assign(redis.options, nodes[turn % nodes.length]);
+    Object.assign(redis.options, serverOptions(address, turn));
   });
   return redis;
+}
+
+/** How to connect to the server of the URL whose turn it is. */
+function serverOptions(
+  { nodes, isTls }: RedisAddress,
+  turn: number,
+): Pick<RedisOptions, 'host' | 'port' | 'tls'> {
+  const server = nodes[turn % nodes.length];
+  return { ...server, ...(isTls && server !== undefined && { tls: tlsTo(server.host) }) };
 }
 
 /**
