@@ -54,13 +54,16 @@ const PASSING_CODE =
   /^(?:ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|08...|53...|57...|25006)$/;
 const PASSING_WORD = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY) /;
 const PASSING_MESSAGE =
-  /timeout|timed out|terminated|Connection is closed|Stream isn't writeable|not connected|All sentinels are unreachable|Failed to refresh slots cache/i;
+  /timeout|timed out|terminated|Connection is closed|Stream isn't writeable|not connected|All sentinels are unreachable/i;
+/** What the client says beside the reason of the last node, if there is one. */
+const NO_NODE = /Failed to refresh slots cache/;
 
 /** Whether the store is only unavailable for now: its address and the credentials may be right. */
 export function isPassing(error: unknown): boolean {
-  return causesOf(error).some((cause) => {
+  return causesOf(error).some((cause, index, { length }) => {
     const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
     const { message } = cause;
+    if (NO_NODE.test(message)) return index === length - 1;
     return PASSING_CODE.test(code) || PASSING_WORD.test(message) || PASSING_MESSAGE.test(message);
   });
 }

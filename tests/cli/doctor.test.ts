@@ -226,6 +226,22 @@ describe('tollgate doctor', () => {
     }
   });
 
+  it('says that a cluster rejects the user, and not that it is down', async () => {
+    const cluster = await startRedisCluster(1);
+    try {
+      const REDIS_URL = cluster.url.replace('//', '//unknown:wrong@');
+      const { wrong } = await doctor({ REDIS_URL, REDIS_MODE: 'cluster' });
+      expect(wrong).toEqual([
+        expect.objectContaining({
+          status: 'fault',
+          finding: 'Redis can not be used: wrong user name or password.',
+        }),
+      ]);
+    } finally {
+      await cluster.stop();
+    }
+  });
+
   it('looks at each master of a cluster', async () => {
     const cluster = await startRedisCluster(3);
     try {

@@ -269,7 +269,7 @@ function logStateChanges(redis: RedisConnection, log: Logger): void {
   const lost = () => {
     if (isLost) return;
     isLost = true;
-    const facts = { reason: reason?.message ?? 'the connection was closed', code: codeOf(reason) };
+    const facts = { reason: messageOf(reason) ?? 'the connection was closed', code: codeOf(reason) };
     log.warn(facts, 'Redis connection lost');
   };
   redis.on('error', (error: Error) => {
@@ -283,6 +283,11 @@ function logStateChanges(redis: RedisConnection, log: Logger): void {
     isLost = false;
     reason = undefined;
   });
+}
+
+/** In a cluster also why the last node could not be used. */
+function messageOf(error: Error | undefined): string | undefined {
+  return error?.cause instanceof Error ? `${error.message} ${error.cause.message}` : error?.message;
 }
 
 function codeOf(error: Error | undefined): unknown {

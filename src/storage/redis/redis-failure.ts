@@ -14,13 +14,16 @@ const LAST_REPLY = /^Too many Cluster redirections\. Last error: ReplyError: /;
 
 /**
  * A copy of an error of the Redis client that is safe to keep: message, name and code. The client attaches the failed command with all
- * its arguments to the error, and the arguments of a rejected login contain the password.
+ * its arguments to the error, and the arguments of a rejected login contain the password. If no node of a cluster could be used, its
+ * cause says why the last one could not.
  */
 export function safeRedisError(error: unknown): Error {
   if (!(error instanceof Error)) return new Error('unknown failure of the Redis client');
   const safe = new Error(safeMessage(error.message));
   safe.name = error.name;
   if ('code' in error && typeof error.code === 'string') Object.assign(safe, { code: error.code });
+  if ('lastNodeError' in error && error.lastNodeError instanceof Error)
+    safe.cause = safeRedisError(error.lastNodeError);
   return safe;
 }
 
