@@ -1,4 +1,4 @@
-import { type LookupAddress, lookup } from 'node:dns';
+import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { type Clock, systemClock } from '../platform/clock.ts';
 
@@ -19,7 +19,7 @@ export function sharedLookup(lookUp: typeof lookup = lookup, clock: Clock = syst
   let waiting: Found[] | undefined;
 
   const isYounger = (ms: number) => last !== undefined && clock.monotonicMs() - last.atMs < ms;
-  const find = (name: string, found: Found): void => {
+  const find = (name: string, options: LookupOptions, found: Found): void => {
     if (last !== undefined && isYounger(waiting === undefined ? FRESH_MS : KEPT_MS)) {
       // As a look-up never does, the caller expects no answer before it goes on.
       process.nextTick(found, null, last.addresses);
@@ -27,7 +27,8 @@ export function sharedLookup(lookUp: typeof lookup = lookup, clock: Clock = syst
       waiting.push(found);
     } else {
       waiting = [found];
-      lookUp(name, { all: true }, (error, addresses) => {
+      // Each connection asks with the same options.
+      lookUp(name, { ...options, all: true }, (error, addresses) => {
         if (error === null) last = { addresses, atMs: clock.monotonicMs() };
         const waited = waiting ?? [];
         waiting = undefined;
@@ -36,10 +37,10 @@ export function sharedLookup(lookUp: typeof lookup = lookup, clock: Clock = syst
       });
     }
   };
-  return (name, { all }, found) =>
-    find(name, (error, addresses) => {
+  return (name, options, found) =>
+    find(name, options, (error, addresses) => {
       const [first] = addresses;
-      if (all) found(error, [...addresses]);
+      if (options.all) found(error, [...addresses]);
       else found(error, first?.address ?? '', first?.family);
     });
 }

@@ -1,4 +1,4 @@
-import type { LookupAddress } from 'node:dns';
+import { ADDRCONFIG, type LookupAddress } from 'node:dns';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { sharedLookup } from '../../src/backend/shared-lookup.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -16,18 +16,22 @@ describe('the look-up of the name of a backend', () => {
   let clock: ManualClock;
   /** Those that the system has not answered. */
   let asked: Answer[];
+  let askedWith: object | undefined;
   let lookUp: ReturnType<typeof sharedLookup>;
   beforeEach(() => {
     clock = new ManualClock(0);
     asked = [];
-    const system = (_name: string, _options: object, answer: Answer) => void asked.push(answer);
+    const system = (_name: string, options: object, answer: Answer) => {
+      askedWith = options;
+      asked.push(answer);
+    };
     lookUp = sharedLookup(system as unknown as Parameters<typeof sharedLookup>[0], clock);
   });
 
   /** What a connection gets. */
   function connect(all = true): Promise<unknown> {
     return new Promise((resolve) =>
-      lookUp('backend.example', { all }, (error, address, family) =>
+      lookUp('backend.example', { hints: ADDRCONFIG, all }, (error, address, family) =>
         resolve(error ?? (all ? address : [address, family])),
       ),
     );
@@ -39,6 +43,7 @@ describe('the look-up of the name of a backend', () => {
   it('is one for all connections that begin meanwhile', async () => {
     const connections = [connect(), connect(), connect(false)];
     expect(asked).toHaveLength(1);
+    expect(askedWith).toEqual({ hints: ADDRCONFIG, all: true });
     answer(FIRST);
     expect(await Promise.all(connections)).toEqual([FIRST, FIRST, ['192.0.2.1', 4]]);
   });
