@@ -17,7 +17,7 @@ export interface BackendOptions {
   readonly onFault?: (error: unknown) => void;
 }
 
-/** How long one address of several is tried before the next one: a lost packet is sent again after a second. Milliseconds. */
+/** How long one address of several is tried before the next one, at most: a lost packet is sent again after a second. Milliseconds. */
 const ADDRESS_MS = 2500;
 const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
@@ -36,7 +36,7 @@ export class BackendConnector {
       allowH2: false,
       timeout: connectTimeoutMs,
       lookup: sharedLookup(),
-      autoSelectFamilyAttemptTimeout: ADDRESS_MS,
+      autoSelectFamilyAttemptTimeout: Math.min(ADDRESS_MS, Math.ceil(connectTimeoutMs / 4)),
     };
     this.#connect = buildConnector(this.#options);
     this.#target = {

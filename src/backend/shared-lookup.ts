@@ -17,6 +17,7 @@ type Found = (error: Error | null, addresses: readonly LookupAddress[]) => void;
 export function sharedLookup(lookUp: typeof lookup = lookup, clock: Clock = systemClock): LookupFunction {
   let last: { readonly addresses: readonly LookupAddress[]; readonly atMs: number } | undefined;
   let waiting: Found[] | undefined;
+  let turn = 0;
 
   const isYounger = (ms: number) => last !== undefined && clock.monotonicMs() - last.atMs < ms;
   const find = (name: string, options: LookupOptions, found: Found): void => {
@@ -39,8 +40,17 @@ export function sharedLookup(lookUp: typeof lookup = lookup, clock: Clock = syst
   };
   return (name, options, found) =>
     find(name, options, (error, addresses) => {
-      const [first] = addresses;
-      if (options.all) found(error, [...addresses]);
+      turn += 1;
+      const inTurn = rotated(addresses, turn);
+      const [first] = inTurn;
+      if (options.all) found(error, [...inTurn]);
       else found(error, first?.address ?? '', first?.family);
     });
+}
+
+/** Addresses of one family begin with another one for each connection, as they do in the answers of many name servers. */
+function rotated(addresses: readonly LookupAddress[], turn: number): readonly LookupAddress[] {
+  if (addresses.some(({ family }) => family !== addresses[0]?.family)) return addresses;
+  const first = turn % Math.max(addresses.length, 1);
+  return [...addresses.slice(first), ...addresses.slice(0, first)];
 }

@@ -96,4 +96,12 @@ describe('the look-up of the name of a backend', () => {
     answer(FIRST);
     expect(await next).toEqual(FIRST);
   });
+
+  it('gives connections the addresses of one family in turn', async () => {
+    const three = ['192.0.2.1', '192.0.2.2', '192.0.2.3'].map((address) => ({ address, family: 4 }));
+    const connections = [connect(false), connect(false), connect(false)];
+    answer(three);
+    const firsts = (await Promise.all(connections)).map((found) => (found as readonly unknown[])[0]);
+    expect(firsts.toSorted()).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.3']);
+  });
 });
