@@ -86,15 +86,17 @@ export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   }
 
   async restore(uncounted: UncountedUnits, operationId: string): Promise<void> {
-    const { keyId, resetAtMs } = uncounted;
+    const { keyId } = uncounted;
+    // Just before theirs, which identifies their window: a cost of one that was reset must not be settled in this one.
+    const latestEndMs = uncounted.resetAtMs - 1;
     // Nothing has been added if the time can't be read: no script was sent yet.
     const nowMs = await this.#nowMs(keyId).catch(() => {
       throw new NotCounted(NOT_REACHED);
     });
-    if (resetAtMs <= nowMs) return;
+    if (latestEndMs <= nowMs) return;
     const addition = {
       nowMs,
-      latestEndMs: resetAtMs,
+      latestEndMs,
       granted: 0,
       operationId,
       rememberedMs: RESTORE_REMEMBERED_MS,
