@@ -180,11 +180,11 @@ const ENTRIES: Listing<Entry> = {
     { name: 'action', toCell: ({ action }) => action },
     { name: 'target', toCell: ({ target }) => target.name ?? target.id },
     { name: 'actor', toCell: ({ actor }) => actorText(actor) },
-    { name: 'actor type', heading: 'type', toCell: ({ actor }) => actor.type },
     { name: 'outcome', toCell: ({ outcome }) => outcome },
     { name: 'reason', toCell: ({ reason }) => reason },
     { name: 'address', toCell: ({ address }) => address },
     { name: 'changes', toCell: ({ changes }) => Object.keys(changes).join(' ') },
+    { name: 'actor type', heading: 'type', toCell: ({ actor }) => actor.type },
   ],
   idOf: ({ auditId }) => auditId,
 };

@@ -37,7 +37,7 @@ export const declareTop: Declare = (command, terminal) =>
       )
       .option('--from <when>', 'count from then on: how long ago, or an instant', '1h')
       .option('--count <keys>', 'how many keys, 1 to 100', wholeNumberFrom(1, 100), 20)
-      .addOption(new Option('--every <time>', 'between two looks').argParser(atLeastASecond).default(5, '5s'))
+      .addOption(new Option('--every <time>', 'between two looks').argParser(pauseSeconds).default(5, '5s'))
       .option('--once', 'look once')
       .addHelpText(
         'after',
@@ -57,11 +57,11 @@ export const declareTop: Declare = (command, terminal) =>
     },
   );
 
-/** A duration in whole seconds. Without a pause the looks would keep the gateway busy. */
-function atLeastASecond(text: string): number {
+/** Without a pause the looks would keep the gateway busy, and timers take no more than 24 days. */
+function pauseSeconds(text: string): number {
   const duration = seconds(text);
-  if (duration >= 1) return duration;
-  throw new InvalidArgumentError('It must be 1s or more.');
+  if (duration >= 1 && duration <= 86_400) return duration;
+  throw new InvalidArgumentError('It must be from 1s to 24h.');
 }
 
 async function busiest({ client }: Session, { from, count }: TopOptions): Promise<readonly BusyKey[]> {
