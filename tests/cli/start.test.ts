@@ -67,29 +67,34 @@ describe('the start of tollgate', () => {
 
 describe('the exit code of tollgate', () => {
   it.each([
-    ['missing', undefined],
-    ['cut off', 'export const answer = {'],
-  ])('is 1 with a sentence where a file of the installation is %s, and names it', async (_, text) => {
-    const directory = await mkdtemp(join(await scratchFolder(), 'tollgate-incomplete-'));
-    try {
-      const file = join(directory, 'bin/tollgate.js');
-      const module = join(directory, 'dist/cli/tollgate.js');
-      await Promise.all([dirname(file), dirname(module)].map((path) => mkdir(path, { recursive: true })));
-      await copyFile(COMMAND, file);
-      await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
-      if (text !== undefined) await writeFile(module, text);
-      const { code, stdout, stderr } = await runTollgate(['--version'], { file });
-      const [sentence] = stderr.split('\n');
-      expect([code, stdout, sentence]).toEqual([
-        1,
-        '',
-        'Tollgate could not be loaded. If a file or a package is missing, install it again, in a clone by `npm ci`.',
-      ]);
-      expect([module, pathToFileURL(module).href].some((place) => stderr.includes(place))).toBe(true);
-    } finally {
-      await rm(directory, { recursive: true });
-    }
-  });
+    ['missing', undefined, {}],
+    ['cut off', 'export const answer = {', {}],
+    // Node does not say then where an error of syntax is.
+    ['missing, also where Node only warns', undefined, { NODE_OPTIONS: '--unhandled-rejections=warn' }],
+  ])(
+    'is 1 with a sentence where a file of the installation is %s, and names it',
+    async (_, text, environment) => {
+      const directory = await mkdtemp(join(await scratchFolder(), 'tollgate-incomplete-'));
+      try {
+        const file = join(directory, 'bin/tollgate.js');
+        const module = join(directory, 'dist/cli/tollgate.js');
+        await Promise.all([dirname(file), dirname(module)].map((path) => mkdir(path, { recursive: true })));
+        await copyFile(COMMAND, file);
+        await writeFile(join(directory, 'package.json'), '{ "type": "module" }');
+        if (text !== undefined) await writeFile(module, text);
+        const { code, stdout, stderr } = await runTollgate(['--version'], { file, environment });
+        const [sentence] = stderr.split('\n');
+        expect([code, stdout, sentence]).toEqual([
+          1,
+          '',
+          'Tollgate could not be loaded. If a file or a package is missing, install it again, in a clone by `npm ci`.',
+        ]);
+        expect([module, pathToFileURL(module).href].some((place) => stderr.includes(place))).toBe(true);
+      } finally {
+        await rm(directory, { recursive: true });
+      }
+    },
+  );
 
   it.each([
     ['a command that is not there', ['frobnicate'], 64],

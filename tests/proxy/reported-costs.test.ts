@@ -54,13 +54,13 @@ describe('a cost that the backend reports', () => {
   });
 
   it.each([
-    ['GET /chat', /^te: trailers\r\n/im, /^connection: keep-alive, te\r\n/im],
-    ['GET /other', /^(?!.*^te:)/ims, /^connection: keep-alive\r\n/im],
-  ])('in a trailer is asked for exactly where there may be one: %s', async (request, ...lines) => {
+    ['GET /chat', ['connection: keep-alive, te', 'te: trailers']],
+    ['GET /other', ['connection: keep-alive']],
+  ])('in a trailer is asked for exactly where there may be one: %s', async (request, expected) => {
     await stage.gateway.change({ plan: planOf({ limit: 100, costs }) });
     await use(withHead(), request);
-    const [connection] = stage.backend.connections;
-    for (const line of lines) expect(connection?.text).toMatch(line);
+    const lines = stage.backend.connections[0]?.text.split('\r\n') ?? [];
+    expect(lines.filter((line) => /^(connection|te):/i.test(line))).toEqual(expected);
   });
 
   it.each([

@@ -85,7 +85,15 @@ function Replaced() {
       </button>
       {(state === 'first' || state === 'saving') && (
         <Dialog key="first" title="Review" onClose={close}>
-          <button type="button" disabled={state === 'saving'} onClick={() => setState('saving')}>
+          <button
+            type="button"
+            disabled={state === 'saving'}
+            onClick={({ currentTarget }) => {
+              // As a browser does with a button that is disabled while it has the focus.
+              currentTarget.blur();
+              setState('saving');
+            }}
+          >
             Save
           </button>
           <button type="button" onClick={() => setState('second')}>
