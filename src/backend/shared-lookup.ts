@@ -22,7 +22,7 @@ export function sharedLookup(lookUp: typeof lookup = lookup, clock: Clock = syst
   const isYounger = (ms: number) => last !== undefined && clock.monotonicMs() - last.atMs < ms;
   const find = (name: string, options: LookupOptions, found: Found): void => {
     if (last !== undefined && isYounger(waiting === undefined ? FRESH_MS : KEPT_MS)) {
-      // As a look-up never does, the caller expects no answer before it goes on.
+      // The caller goes on first, as with a look-up by the system.
       process.nextTick(found, null, last.addresses);
     } else if (waiting !== undefined) {
       waiting.push(found);
@@ -48,7 +48,7 @@ export function sharedLookup(lookUp: typeof lookup = lookup, clock: Clock = syst
     });
 }
 
-/** Addresses of one family begin with another one for each connection, as they do in the answers of many name servers. */
+/** Addresses of one family begin with another one for each connection, as they do in the responses of many name servers. */
 function rotated(addresses: readonly LookupAddress[], turn: number): readonly LookupAddress[] {
   if (addresses.some(({ family }) => family !== addresses[0]?.family)) return addresses;
   const first = turn % Math.max(addresses.length, 1);

@@ -20,8 +20,9 @@ export interface UncountedUnits {
 /** Shared counters to which units are given back after an outage, so that a window holds what was really allowed. */
 export interface RestorableCounters {
   /**
-   * Adds the units to the open window, or opens one that ends with theirs; does nothing for a deleted key. Calls with the same operation id within ten minutes
-   * add them once. Rejects with `NotCounted` if this call certainly added nothing, and with `StoreUnavailable` if it may have.
+   * Adds the units to the open window, or opens one that ends just before theirs; does nothing for a deleted key. Calls with the same
+   * operation id within ten minutes add them once. Rejects with `NotCounted` if this call certainly added nothing, and with
+   * `StoreUnavailable` if it may have.
    */
   restore(uncounted: UncountedUnits, operationId: string): Promise<void>;
 }
