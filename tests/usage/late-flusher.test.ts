@@ -89,3 +89,29 @@ describe('a flusher that stands still for longer than its lease, after it took a
     await other.release(shard, 0);
   });
 });
+
+describe('the instant since when the oldest counts wait', () => {
+  it('is known although a flusher takes them between two reads', async () => {
+    const world = await createUsageWorld();
+    const redis = (await connectForUsage(world.redis.url)) as Redis;
+    try {
+      const [keyId = ''] = await world.newKeys(1);
+      await writeSlices(world.live, sliceOf(keyId, {}));
+      const lindex = redis.lindex.bind(redis);
+      let reads = 0;
+      redis.lindex = async (...element: Parameters<Redis['lindex']>) => {
+        const head = await lindex(...element);
+        reads += 1;
+        if (reads === 1) await takeAll(world.live, keyId);
+        return head;
+      };
+      const oldestAtMs = await new RedisLiveUsage(redis, systemClock).oldestAtMs();
+      expect(reads).toBe(2);
+      expect(oldestAtMs).toBe(await world.live.oldestAtMs());
+      expect(oldestAtMs).toBeDefined();
+    } finally {
+      await closeRedis(redis);
+      await world.close();
+    }
+  });
+});

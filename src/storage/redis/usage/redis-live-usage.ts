@@ -243,7 +243,8 @@ export class RedisLiveUsage implements LiveUsage {
   async #idsOf(shard: number): Promise<readonly number[]> {
     const ids: number[] = [];
     for (const source of await this.#sourcesOf(shard)) {
-      for (const keyName of [usageBatchKeyName(shard, source), liveUsageKeyName(shard, source)]) {
+      // The live counts first: a flusher may turn them into the batch between the two reads, and must not hide them from both.
+      for (const keyName of [liveUsageKeyName(shard, source), usageBatchKeyName(shard, source)]) {
         const head = await settled(this.#redis.lindex(keyName, 0));
         if (head !== null) ids.push(Number.parseInt(head, 10));
       }
