@@ -460,6 +460,22 @@ describe.each(RECORD_STORES)('the usage history in %s', (_name, create) => {
     await own.remove();
   });
 
+  it('removes the hours of all keys in parts, which each end within the time of a statement', async () => {
+    const own = await create();
+    const { db } = own.records;
+    await sql`CREATE FUNCTION forbid_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF (SELECT count(*) FROM gone) > 100000 THEN RAISE 'too many rows for one statement'; END IF;
+      RETURN NULL; END $$`.execute(db);
+    await sql`CREATE TRIGGER forbid_many AFTER DELETE ON usage_total_hours REFERENCING OLD TABLE AS gone
+      FOR EACH STATEMENT EXECUTE FUNCTION forbid_many()`.execute(db);
+    await sql`INSERT INTO usage_total_hours
+      SELECT '2024-06-10T07:00:00Z', 'plan-' || n, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0
+      FROM generate_series(1, 100001) AS n`.execute(db);
+    await new PostgresUsageHistory(db).prune({ nowMs: Date.now(), hoursKeptMs: 0, daysKeptMs: 0 });
+    expect((await sql`SELECT FROM usage_total_hours`.execute(db)).rows).toEqual([]);
+    await own.remove();
+  });
+
   it('knows the last write of a writer for seven days', async () => {
     const { db } = store.records;
     await history.apply({

@@ -14,7 +14,7 @@ import type { RecordsDatabase } from '../records-database.ts';
 import { runEach } from '../run-each.ts';
 import { isRolledBack } from '../unavailability.ts';
 import { applyUsageBatch, SHARD_LOCKS } from './apply-usage-batch.ts';
-import { partitionSteps, startOfMonth } from './usage-partitions.ts';
+import { deleteBefore, partitionSteps, startOfMonth } from './usage-partitions.ts';
 import { countsOfRow } from './usage-rows.ts';
 
 /** Attempts at a transaction that Postgres rolls back for another one. */
@@ -122,15 +122,13 @@ export class PostgresUsageHistory implements UsageHistory {
   async prune({ nowMs: replicaNowMs, hoursKeptMs, daysKeptMs }: UsageRetention): Promise<void> {
     const nowMs = await earlierNowMs(this.#db, replicaNowMs);
     const daysSinceMs = nowMs - daysKeptMs;
-    // The hours of all keys together are few rows. They are kept as long as the longer of hours and days, of which they are the sums.
+    // The hours of all keys together are fewer rows. They are kept as long as the longer of hours and days, of which they are the sums.
     const totalsSince = startOfMonth(nowMs - Math.max(hoursKeptMs, daysKeptMs));
     await runEach([
       ...(await partitionSteps(this.#db, { nowMs, hoursSinceMs: nowMs - hoursKeptMs, daysSinceMs })),
       // Redis forgets a writer that wrote nothing for a day, and the writer has long given up its last write.
       () => sql`DELETE FROM usage_writers WHERE moved_at < now() - interval '7 days'`.execute(this.#db),
-      () =>
-        sql`DELETE FROM usage_total_hours
-          WHERE hour < ${totalsSince.toISOString()}::timestamptz`.execute(this.#db),
+      () => deleteBefore(this.#db, { table: 'usage_total_hours', column: 'hour' }, totalsSince),
     ]);
   }
 

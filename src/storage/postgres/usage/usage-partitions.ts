@@ -100,8 +100,8 @@ async function dropPartition(db: RecordsDatabase, partition: string): Promise<vo
   await withShortLocks(db, (_, run) => run(`DROP TABLE IF EXISTS ${partition}`));
 }
 
-/** Deletes in parts: a month of many keys takes longer than a statement may. */
-async function deleteBefore(
+/** Deletes rows of a table in parts: a month of many keys or plans takes longer than a statement may. */
+export async function deleteBefore(
   db: RecordsDatabase,
   { table, column }: { readonly table: string; readonly column: string },
   since: Date,
