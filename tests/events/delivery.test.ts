@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { StoreBusy } from '../../src/errors.ts';
 import { AddressPolicy } from '../../src/events/delivery/address-policy.ts';
 import { Deliverer, type DelivererOptions } from '../../src/events/delivery/deliverer.ts';
 import type { Delivery, DeliveryQueue } from '../../src/events/delivery/delivery.ts';
@@ -673,14 +674,17 @@ describe('a delivery', () => {
     expect(receiver.received.length).toBeLessThanOrEqual(4);
   });
 
-  it('to one webhook is made although another one can not be served', async () => {
+  it.each([
+    ['has a fault', new Error('a fault of this webhook')],
+    ['takes longer than a statement may', new StoreBusy('postgres', new Error('statement timeout'))],
+  ])('to one webhook is made although another one %s', async (_, fault) => {
     const faulty = await webhook();
     await webhook();
     await makeKey();
     const queue = store.records.deliveries;
     const fanOut = queue.fanOut.bind(queue);
     const failing = jest.spyOn(queue, 'fanOut').mockImplementation((webhookId, make) => {
-      if (webhookId === faulty.webhook.id) return Promise.reject(new Error('a fault of this webhook'));
+      if (webhookId === faulty.webhook.id) return Promise.reject(fault);
       return fanOut(webhookId, make);
     });
     const logged = jest.fn();

@@ -1,5 +1,5 @@
 import type { Actor, ChangeContext } from '../../audit/change-context.ts';
-import { StoreUnavailable } from '../../errors.ts';
+import { StoreBusy, StoreUnavailable } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { idMaker } from '../../platform/id-maker.ts';
 import { LAST_QUERY_BY_MS } from '../../platform/process/shutdown-order.ts';
@@ -183,7 +183,10 @@ export class Deliverer {
     }
   }
 
-  /** Like `#serve`. A fault of one webhook ends the run for no other; without the store there is nothing to do for any. */
+  /**
+   * Like `#serve`. A fault of one webhook, or a statement for it that takes too long, ends the run for no other; without the store there is
+   * nothing to do for any.
+   */
   async #tryToServe(stored: StoredWebhook): Promise<boolean> {
     const { id } = stored.webhook;
     try {
@@ -191,7 +194,7 @@ export class Deliverer {
       this.#faulty.delete(id);
       return isBehind;
     } catch (err) {
-      if (err instanceof StoreUnavailable) throw err;
+      if (err instanceof StoreUnavailable && !(err instanceof StoreBusy)) throw err;
       if (!this.#faulty.has(id))
         this.#options.log.error({ err, webhookId: id }, 'a webhook can not be served; it is tried again');
       this.#faulty.add(id);
