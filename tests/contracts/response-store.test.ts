@@ -7,6 +7,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import type { UnitOfWork } from '../../src/platform/unit-of-work.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import type { RecordUnit } from '../../src/storage/postgres/record-units.ts';
+import { limitDeletions } from '../support/limit-deletions.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createPostgresRecords, RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange, samplePlan } from '../support/sample-records.ts';
@@ -220,6 +221,16 @@ describe.each(RECORD_STORES)('the store of responses in %s', (name, create) => {
     await responses.performOnce(once, async () => Buffer.from('current'), rethrow);
     await responses.prune(once.atMs + 365 * DAY_MS, DAY_MS);
     expect(await responses.performOnce(once, makesPlan('again'), rethrow)).toMatchObject({ kind: 'stored' });
+  });
+
+  it('removes expired responses in parts, which each end within the time of a statement', async () => {
+    const { db, responses } = store.records;
+    await limitDeletions(db, 'idempotent_responses');
+    await sql`INSERT INTO idempotent_responses
+      SELECT sha256(n::text::bytea), '2020-01-01', '' FROM generate_series(1, 1001) AS n`.execute(db);
+    await responses.prune(Date.UTC(2020, 0, 2), 0);
+    const left = await sql`SELECT FROM idempotent_responses WHERE created_at = '2020-01-01'`.execute(db);
+    expect(left.rows).toEqual([]);
   });
 
   it('lists all responses in pages, and replaces one that has not changed', async () => {

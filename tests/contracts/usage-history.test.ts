@@ -9,6 +9,7 @@ import type { UsageBatch } from '../../src/usage/live-usage.ts';
 import { shardOf } from '../../src/usage/shards.ts';
 import type { KeyHistory, UsageHistory } from '../../src/usage/usage-history.ts';
 import { type Counts, noCounts, type UsageSlice } from '../../src/usage/usage-slice.ts';
+import { limitDeletions } from '../support/limit-deletions.ts';
 import { deleteKey } from '../support/one-key.ts';
 import { createPostgresRecords, RECORD_STORES, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, storeKey } from '../support/sample-records.ts';
@@ -463,11 +464,7 @@ describe.each(RECORD_STORES)('the usage history in %s', (_name, create) => {
   it('removes the hours of all keys in parts, which each end within the time of a statement', async () => {
     const own = await create();
     const { db } = own.records;
-    await sql`CREATE FUNCTION forbid_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-      IF (SELECT count(*) FROM gone) > 100000 THEN RAISE 'too many rows for one statement'; END IF;
-      RETURN NULL; END $$`.execute(db);
-    await sql`CREATE TRIGGER forbid_many AFTER DELETE ON usage_total_hours REFERENCING OLD TABLE AS gone
-      FOR EACH STATEMENT EXECUTE FUNCTION forbid_many()`.execute(db);
+    await limitDeletions(db, 'usage_total_hours', 100_000);
     await sql`INSERT INTO usage_total_hours
       SELECT '2024-06-10T07:00:00Z', 'plan-' || n, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0
       FROM generate_series(1, 100001) AS n`.execute(db);

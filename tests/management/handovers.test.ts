@@ -13,6 +13,7 @@ import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
+import { limitDeletions } from '../support/limit-deletions.ts';
 import { openTestRecords } from '../support/records.ts';
 import { until } from '../support/until.ts';
 
@@ -423,6 +424,26 @@ describe('what links keep', () => {
     for (const { id } of [expired, rotated, fresh]) kept.push(await keptSecrets(id));
     expect(kept).toEqual([0, 0, 1]);
     expect((await ask('open', expired.token)).status).toBe(404);
+  });
+
+  it('is deleted in parts, which each end within the time of a statement', async () => {
+    const { id } = await fleet.admin.makeKey('With many links');
+    const records = openTestRecords(fleet.databaseUrl, { chainSecrets: null });
+    try {
+      for (const table of ['handover_secrets', 'handovers']) await limitDeletions(records.db, table);
+      await database.query(
+        `WITH made AS (INSERT INTO handovers (id, key_id, secret_version, token_digest, created_at, expires_at)
+          SELECT 'old-' || n, $1, 1, sha256(n::text::bytea), '2020-01-01', '2020-01-02' FROM generate_series(1, 1001) AS n
+          RETURNING id)
+        INSERT INTO handover_secrets SELECT id, $1, '' FROM made`,
+        [id],
+      );
+      await records.handovers.prune(Date.now(), 1);
+    } finally {
+      await records.close();
+    }
+    expect(await keptSecrets(id)).toBe(0);
+    expect((await database.query('select from handovers where key_id = $1', [id])).rowCount).toBe(0);
   });
 });
 

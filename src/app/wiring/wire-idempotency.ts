@@ -3,6 +3,7 @@ import type { ResponseStore } from '../../idempotency/response-store.ts';
 import type { HandoverService } from '../../keys/handovers/handover-service.ts';
 import { loggedRun, PeriodicTask } from '../../platform/periodic-task.ts';
 import type { SecretVault } from '../../secrets/secret-vault.ts';
+import { runEach } from '../../storage/postgres/run-each.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 
 /** The pause between two removals of expired responses; the longer one after failures. Milliseconds. */
@@ -17,10 +18,7 @@ export function wireIdempotency<Unit>(
 ): IdempotentRequests<Unit> {
   const { clock, log, random } = platform;
   const requests = new IdempotentRequests({ store, vault, clock });
-  const prune = async (): Promise<void> => {
-    await requests.prune();
-    await handovers.prune();
-  };
+  const prune = () => runEach([() => requests.prune(), () => handovers.prune()]);
   const pruning = new PeriodicTask(
     () => loggedRun(prune, log, 'expired responses and links could not be removed; it is tried again'),
     { random, pauseMs: PRUNING_PAUSE_MS, longestPauseMs: LONGEST_PRUNING_PAUSE_MS },

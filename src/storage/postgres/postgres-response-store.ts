@@ -5,9 +5,13 @@ import type {
   ResponseStore,
   StoredResponse,
 } from '../../idempotency/response-store.ts';
+import { deleteInParts } from './delete-in-parts.ts';
 import { earlierNowMs } from './earlier-now.ts';
 import type { RecordScope, RecordUnit } from './record-units.ts';
 import type { RecordsDatabase } from './records-database.ts';
+
+/** A response may have hundreds of kilobytes. */
+const REMOVED_AT_ONCE = 1000;
 
 /** Responses in Postgres. */
 export class PostgresResponseStore implements ResponseStore<RecordUnit> {
@@ -36,7 +40,12 @@ export class PostgresResponseStore implements ResponseStore<RecordUnit> {
 
   async prune(nowMs: number, keptMs: number): Promise<void> {
     const beforeMs = (await earlierNowMs(this.#db, nowMs)) - keptMs;
-    await this.#db.deleteFrom('idempotent_responses').where('created_at', '<', new Date(beforeMs)).execute();
+    await deleteInParts(
+      this.#db,
+      sql`idempotent_responses WHERE id IN (
+        SELECT id FROM idempotent_responses WHERE created_at < ${new Date(beforeMs)}
+        LIMIT ${REMOVED_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
+    );
   }
 
   async after(id: Buffer | undefined, limit: number): Promise<readonly StoredResponse[]> {

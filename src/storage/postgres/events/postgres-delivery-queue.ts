@@ -11,6 +11,7 @@ import {
 } from '../../../events/delivery/delivery.ts';
 import type { OutboxEvent } from '../../../events/outbox-event.ts';
 import type { StoredWebhook, Webhook } from '../../../events/webhook.ts';
+import { deleteInParts } from '../delete-in-parts.ts';
 import { earlierNowMs } from '../earlier-now.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { runEach } from '../run-each.ts';
@@ -194,7 +195,9 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
   async trim(retention: DeliveryRetention, goesOn: () => boolean, stopping: AbortSignal): Promise<boolean> {
     const nowMs = await earlierNowMs(this.#db, retention.nowMs);
     let hasMore = false;
-    const kinds = removable({ ...retention, nowMs }).map((rows) => () => this.#removeInParts(rows, goesOn));
+    const kinds = removable({ ...retention, nowMs }).map(
+      (rows) => () => deleteInParts(this.#db, rows, goesOn),
+    );
     await runEach(
       [...kinds, () => this.#removeOfDeleted(goesOn)].map((step) => async () => {
         if (stopping.aborted || (await step())) hasMore = true;
@@ -203,21 +206,11 @@ export class PostgresDeliveryQueue implements DeliveryQueue {
     return hasMore;
   }
 
-  /** Removes one part or more. Resolves with whether there may be others. */
-  async #removeInParts(rows: RawBuilder<unknown>, goesOn: () => boolean): Promise<boolean> {
-    let isEnd: boolean;
-    do {
-      const { numAffectedRows } = await sql`DELETE FROM ${rows}`.execute(this.#db);
-      isEnd = !numAffectedRows;
-    } while (!isEnd && goesOn());
-    return !isEnd;
-  }
-
   async #removeOfDeleted(goesOn: () => boolean): Promise<boolean> {
     for (const webhookId of await this.#deletedWebhooks()) {
       const rows = sql`webhook_deliveries WHERE id IN (
         SELECT id FROM webhook_deliveries WHERE webhook_id = ${webhookId} LIMIT ${DELIVERIES_AT_ONCE})`;
-      const hasMore = await this.#removeInParts(rows, goesOn);
+      const hasMore = await deleteInParts(this.#db, rows, goesOn);
       if (hasMore || !goesOn()) return true;
     }
     return false;

@@ -14,10 +14,14 @@ import { isVisible } from '../../../permissions/visible-records.ts';
 import { isoSeconds } from '../../../platform/timestamps.ts';
 import type { AuditedChanges, NoteAction } from '../audit/audited-changes.ts';
 import { countRows } from '../count-rows.ts';
+import { deleteInParts } from '../delete-in-parts.ts';
 import { earlierNowMs } from '../earlier-now.ts';
 import { lockedKey } from '../keys/key-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { HandoversTable } from './handovers-tables.ts';
+
+/** Links that are removed at a time. */
+const REMOVED_AT_ONCE = 1000;
 
 /**
  * Links in Postgres. Locks are taken in this order: the link, its key, what the link keeps. The deletion of a key, which deletes what its
@@ -119,8 +123,9 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
   async prune(replicaNowMs: number, keptMs: number): Promise<void> {
     const nowMs = await earlierNowMs(this.#db, replicaNowMs);
     // Rows that a change has locked are left to the next time: this statement has no order of locks.
-    await sql`
-      DELETE FROM handover_secrets WHERE handover_id IN (
+    await deleteInParts(
+      this.#db,
+      sql`handover_secrets WHERE handover_id IN (
         SELECT kept.handover_id FROM handover_secrets kept
           JOIN handovers ON handovers.id = kept.handover_id
           JOIN consumer_keys ON consumer_keys.id = kept.key_id
@@ -129,11 +134,14 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
             SELECT FROM previous_secrets
             WHERE previous_secrets.key_id = kept.key_id AND previous_secrets.version = handovers.secret_version
               AND previous_secrets.valid_until > ${new Date(nowMs)}))
-        FOR UPDATE OF kept SKIP LOCKED)`.execute(this.#db);
-    await this.#db
-      .deleteFrom('handovers')
-      .where('expires_at', '<', new Date(nowMs - keptMs))
-      .execute();
+        LIMIT ${REMOVED_AT_ONCE} FOR UPDATE OF kept SKIP LOCKED)`,
+    );
+    await deleteInParts(
+      this.#db,
+      sql`handovers WHERE id IN (
+        SELECT id FROM handovers WHERE expires_at < ${new Date(nowMs - keptMs)}
+        LIMIT ${REMOVED_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
+    );
   }
 
   async after(id: string | undefined, limit: number): Promise<readonly SealedHandover[]> {

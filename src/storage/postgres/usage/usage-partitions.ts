@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { deleteInParts } from '../delete-in-parts.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
 /** The tables that are partitioned by month, and the column that they are partitioned by. */
@@ -100,7 +101,7 @@ async function dropPartition(db: RecordsDatabase, partition: string): Promise<vo
   await withShortLocks(db, (_, run) => run(`DROP TABLE IF EXISTS ${partition}`));
 }
 
-/** Deletes rows of a table in parts: a month of many keys or plans takes longer than a statement may. */
+/** Deletes old rows of a table in parts. */
 export async function deleteBefore(
   db: RecordsDatabase,
   { table, column }: { readonly table: string; readonly column: string },
@@ -108,11 +109,7 @@ export async function deleteBefore(
 ): Promise<void> {
   const old = sql`SELECT ctid FROM ${sql.table(table)}
     WHERE ${sql.ref(column)} < ${since.toISOString()}::timestamptz LIMIT ${ROWS_AT_ONCE}`;
-  let deleted: bigint | undefined;
-  do {
-    const result = await sql`DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(${old}))`.execute(db);
-    deleted = result.numAffectedRows;
-  } while (deleted);
+  await deleteInParts(db, sql`${sql.table(table)} WHERE ctid = ANY (ARRAY(${old}))`);
 }
 
 /** Runs fixed statements in a transaction that does not wait long for locks. */
