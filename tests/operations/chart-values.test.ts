@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
 import { SETTINGS } from '../../src/settings/settings.ts';
 import { findHelm, renderChart } from './helm.ts';
 import { faultsOf } from './kubernetes-schemas.ts';
@@ -12,6 +13,9 @@ interface EgressPolicy {
   readonly podSelector: { readonly matchLabels: Readonly<Record<string, string>> };
   readonly egress: readonly object[];
 }
+
+/** Where name servers are by default. */
+const DNS: readonly object[] = parse(readFileSync('k8s/chart/values.yaml', 'utf8')).networkPolicy.dns;
 
 /** The object of this name. Throws where there is none. */
 function named(manifests: readonly Manifest[], name: string): Manifest {
@@ -141,10 +145,24 @@ if (helm === undefined) {
       const ofGateway = egressOf(manifests, 'tollgate-egress');
       expect(named(manifests, 'tollgate-test').metadata.labels).toMatchObject(podSelector.matchLabels);
       expect(egress).toEqual([
-        ofGateway.egress[0],
+        ...DNS,
         { to: [{ podSelector: ofGateway.podSelector }], ports: [{ protocol: 'TCP', port: 'http' }] },
       ]);
     }, 120_000);
+  });
+
+  describe('networkPolicy.dns', () => {
+    it.each(['tollgate-egress', 'tollgate-migrate-egress', 'tollgate-test-egress'])(
+      'is where the pods of this policy find name servers, and replaces the default: %s',
+      async (name) => {
+        const rules = [{ to: [{ ipBlock: { cidr: '10.0.0.10/32' } }], ports: [{ protocol: 'UDP', port: 53 }] }];
+        const args = ['--set-json', `networkPolicy.dns=${JSON.stringify(rules)}`];
+        const { egress } = egressOf(await renderChart(helm, { args }), name);
+        expect(egress.slice(0, 1)).toEqual(rules);
+        for (const rule of DNS) expect(egress).not.toContainEqual(rule);
+      },
+      120_000,
+    );
   });
 
   describe('empty values', () => {
@@ -152,7 +170,7 @@ if (helm === undefined) {
       'of egress leave the names: %s',
       async (name) => {
         const args = ['--set-json', 'networkPolicy.egress=[],networkPolicy.migrateEgress=[]'];
-        expect(egressOf(await renderChart(helm, { args }), name).egress).toHaveLength(1);
+        expect(egressOf(await renderChart(helm, { args }), name).egress).toEqual(DNS);
       },
       120_000,
     );

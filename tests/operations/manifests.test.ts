@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
@@ -50,6 +51,10 @@ function podsOf(overlay: string): readonly (readonly [name: string, pod: IPodSpe
     const { template } = (manifest.spec ?? {}) as { template?: { spec: IPodSpec } };
     return template === undefined ? [] : [[manifest.metadata.name, template.spec] as const];
   });
+}
+
+function namespaceOf(name: string): object {
+  return { matchLabels: { 'kubernetes.io/metadata.name': name } };
 }
 
 beforeAll(async () => {
@@ -112,6 +117,26 @@ describe.each(OVERLAYS)('the overlay %s', (overlay) => {
     expect(whoReaches('admin')?.map(({ from }) => from)).toEqual([
       [{ namespaceSelector: { matchLabels: { 'tollgate-management': 'allowed' } } }],
     ]);
+  });
+
+  it.each([
+    ['of the cluster', 53, { namespaceSelector: namespaceOf('kube-system') }],
+    ['NodeLocal DNSCache', 53, { ipBlock: { cidr: '169.254.20.10/32' } }],
+    ['Cloud DNS for GKE', 53, { ipBlock: { cidr: '169.254.169.254/32' } }],
+    ['of OpenShift', 5353, { namespaceSelector: namespaceOf('openshift-dns') }],
+  ])('lets its pods reach the name server %s, and no other port of it', (_server, port, peer) => {
+    const ofPods = (rendered.get(overlay) ?? []).flatMap((manifest) => {
+      if (manifest.kind !== 'NetworkPolicy') return [];
+      const { spec } = manifest as unknown as INetworkPolicy;
+      return spec?.podSelector?.matchLabels !== undefined && spec.egress !== undefined ? [spec.egress] : [];
+    });
+    // The gateway, and the migrate Job where there is one.
+    expect(ofPods).toHaveLength(overlay === 'dev' ? 1 : 2);
+    for (const egress of ofPods) {
+      const rules = egress.filter(({ to }) => to?.some((each) => isDeepStrictEqual(each, peer)));
+      const protocols = ['UDP', 'TCP'].map((protocol) => ({ protocol, port }));
+      expect(rules.map(({ ports }) => ports)).toEqual([protocols]);
+    }
   });
 
   it('gives the gateway the time that it takes to stop', () => {

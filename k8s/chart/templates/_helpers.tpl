@@ -99,18 +99,6 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{- .Values.terminationGracePeriodSeconds -}}
 {{- end -}}
 
-{{- define "tollgate.names" -}}
-- to:
-    - namespaceSelector:
-        matchLabels:
-          kubernetes.io/metadata.name: kube-system
-  ports:
-    - protocol: UDP
-      port: 53
-    - protocol: TCP
-      port: 53
-{{- end -}}
-
 {{- define "tollgate.container" -}}
 image: {{ include "tollgate.image" . }}
 {{- with .Values.image.pullPolicy }}
