@@ -139,6 +139,44 @@ if (helm === undefined) {
       expect(withoutJob.map(({ metadata }) => metadata.name)).not.toContain('tollgate-migrate-egress');
     }, 120_000);
 
+    it('have labels, annotations and containers for their pods alone', async () => {
+      const values = {
+        podLabels: { mesh: 'on', team: 'edge' },
+        migrate: {
+          podLabels: { mesh: 'off', 'app.kubernetes.io/component': 'x' },
+          podAnnotations: { inject: 'disabled' },
+          extraInitContainers: [{ name: 'proxy', restartPolicy: 'Always' }],
+          serviceAccountName: 'migrations',
+        },
+      };
+      const args = Object.entries(values).flatMap(([name, value]) => [
+        ...['--set-json', `${name}=${JSON.stringify(value)}`],
+      ]);
+      const manifests = await renderChart(helm, { args });
+      const podOf = (kind: string) =>
+        (manifests.find((each) => each.kind === kind) as unknown as { spec: { template: Manifest } }).spec
+          .template;
+      const job = podOf('Job');
+      expect(job).toMatchObject({
+        metadata: {
+          labels: { mesh: 'off', team: 'edge', 'app.kubernetes.io/component': 'migrate' },
+          annotations: { inject: 'disabled' },
+        },
+        spec: {
+          initContainers: [{ name: 'proxy', restartPolicy: 'Always' }],
+          serviceAccountName: 'migrations',
+        },
+      });
+      expect(named(manifests, 'tollgate-test').metadata).toMatchObject({
+        labels: { mesh: 'off', team: 'edge', 'app.kubernetes.io/component': 'test' },
+        annotations: { inject: 'disabled', 'helm.sh/hook': 'test' },
+      });
+      const gateway = podOf('Deployment');
+      expect(gateway.metadata.labels).toMatchObject({ mesh: 'on', team: 'edge' });
+      expect(gateway.metadata.annotations).not.toHaveProperty('inject');
+      expect(gateway.spec).not.toHaveProperty('initContainers');
+    }, 120_000);
+
     it('let the pod of `helm test` reach the public port, and nothing else but names', async () => {
       const manifests = await renderChart(helm);
       const { podSelector, egress } = egressOf(manifests, 'tollgate-test-egress');

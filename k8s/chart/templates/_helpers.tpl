@@ -32,7 +32,9 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 
 {{/* Labels of pods: those of the selector, and none that change with the version. The first of these that has a label holds. */}}
 {{- define "tollgate.podLabels" -}}
-{{ merge (include "tollgate.selector" . | fromYaml) ((index . 0).Values.podLabels | default dict) (dict "app.kubernetes.io/part-of" "tollgate") | toYaml }}
+{{- $values := (index . 0).Values -}}
+{{- $ofHooks := ternary dict $values.migrate.podLabels (eq (index . 1) "gateway") | default dict -}}
+{{ merge (include "tollgate.selector" . | fromYaml) $ofHooks ($values.podLabels | default dict) (dict "app.kubernetes.io/part-of" "tollgate") | toYaml }}
 {{- end -}}
 
 {{- define "tollgate.image" -}}
