@@ -193,7 +193,9 @@ if (helm === undefined) {
     it.each(['tollgate-egress', 'tollgate-migrate-egress', 'tollgate-test-egress'])(
       'is where the pods of this policy find name servers, and replaces the default: %s',
       async (name) => {
-        const rules = [{ to: [{ ipBlock: { cidr: '10.0.0.10/32' } }], ports: [{ protocol: 'UDP', port: 53 }] }];
+        const rules = [
+          { to: [{ ipBlock: { cidr: '10.0.0.10/32' } }], ports: [{ protocol: 'UDP', port: 53 }] },
+        ];
         const args = ['--set-json', `networkPolicy.dns=${JSON.stringify(rules)}`];
         const { egress } = egressOf(await renderChart(helm, { args }), name);
         expect(egress.slice(0, 1)).toEqual(rules);

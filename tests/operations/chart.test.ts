@@ -37,10 +37,15 @@ describe('the values of the chart', () => {
   });
 
   it('are each known to the schema, which knows no others', () => {
-    const { global: _ofHelm, ...properties } = schema.properties;
+    const { global: _ofHelm, enabled: _ofParent, ...properties } = schema.properties;
     expect(Object.keys(read('k8s/chart/values.yaml')).toSorted()).toEqual(Object.keys(properties).toSorted());
     expect(validate({ replica: 2 })).toBe(false);
     expect(validate({ image: { repo: 'a' } })).toBe(false);
+  });
+
+  it('may have what a chart that has this one as a dependency sets: `global`, and `enabled` as its condition', () => {
+    expect(validate({ global: { region: 'eu' }, enabled: true })).toBe(true);
+    expect(validate({ enabled: 'yes' })).toBe(false);
   });
 
   it('have no secrets among the settings, and no ports, which belong to the chart', () => {
