@@ -160,8 +160,10 @@ describe.each(OVERLAYS)('the overlay %s', (overlay) => {
       find<IHorizontalPodAutoscaler>(overlay, 'HorizontalPodAutoscaler', 'tollgate').spec?.minReplicas;
     expect(replicas).toBeGreaterThanOrEqual(2);
     expect(spec?.strategy?.rollingUpdate?.maxUnavailable).toBe(0);
-    for (const { labelSelector } of podOf(overlay).topologySpreadConstraints ?? []) {
+    for (const { labelSelector, matchLabelKeys } of podOf(overlay).topologySpreadConstraints ?? []) {
       expect(labelSelector).toEqual(spec?.selector);
+      // Counts the pods of one version alone: those of before, which end during an upgrade, would leave the new ones on one node.
+      expect(matchLabelKeys).toEqual(['pod-template-hash']);
     }
     expect(podOf(overlay).topologySpreadConstraints).toHaveLength(2);
   });
