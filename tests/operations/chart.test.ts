@@ -1,5 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
@@ -229,6 +231,21 @@ if (helm === undefined) {
         await expect(renderChart(helm, { args: ['--set', value] })).rejects.toThrow(words);
       }
     }, 120_000);
+
+    it.each(['prometheusRule', 'dashboard'])(
+      'fails where it was copied without its links, rather than making an empty object: %s',
+      async (name) => {
+        const copy = await mkdtemp(join(tmpdir(), 'tollgate-chart-'));
+        try {
+          await cp('k8s/chart', copy, { recursive: true, filter: (path) => !path.includes('chart/files') });
+          const rendered = renderChart(helm, { chart: copy, args: ['--set', `${name}.enabled=true`] });
+          await expect(rendered).rejects.toThrow('take the chart of a release');
+        } finally {
+          await rm(copy, { recursive: true });
+        }
+      },
+      120_000,
+    );
 
     it('leaves alone on an upgrade what Kubernetes does not let change', async () => {
       const first = await renderChart(helm, { args: ['--values', 'k8s/chart/examples/minimal.yaml'] });

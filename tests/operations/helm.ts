@@ -36,9 +36,13 @@ export async function installHelm(): Promise<void> {
 /** What helm would install. Rejects with helm's own words, e.g. about a value that the schema does not allow. */
 export async function renderChart(
   helm: string,
-  { release = 'tollgate', args = [] }: { readonly release?: string; readonly args?: readonly string[] } = {},
+  {
+    release = 'tollgate',
+    chart = CHART,
+    args = [],
+  }: { readonly release?: string; readonly chart?: string; readonly args?: readonly string[] } = {},
 ): Promise<readonly Manifest[]> {
-  const words = ['template', release, CHART, '--namespace', 'tollgate', '--no-hooks=false', ...args];
+  const words = ['template', release, chart, '--namespace', 'tollgate', '--no-hooks=false', ...args];
   const { stdout } = await run(helm, words, { maxBuffer: 16 * 1024 * 1024 });
   return parseManifests(stdout);
 }
