@@ -348,6 +348,25 @@ describe('the component for other gateways', () => {
   });
 });
 
+describe('the ConfigMaps whose names change with their content', () => {
+  it('are left in place by Flux and Argo CD: replicas of before, and a rollback, need the one of before', async () => {
+    const generated = (await renderWithComponent('configuration')).filter(
+      ({ kind, metadata }) => kind === 'ConfigMap' && /-[a-z0-9]{10}$/.test(metadata.name),
+    );
+    expect(generated.map(({ metadata }) => metadata.name.slice(0, -11)).toSorted()).toEqual([
+      'tollgate-configuration',
+      'tollgate-settings',
+    ]);
+    for (const { metadata } of generated)
+      expect(metadata.annotations).toMatchObject({
+        'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+        'argocd.argoproj.io/sync-options': 'Prune=false',
+        // Else it would call the application out of sync.
+        'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
+      });
+  });
+});
+
 describe('the component with a configuration', () => {
   it('mounts it where CONFIG_FILE names it, under a name that changes with it', async () => {
     const manifests = await renderWithComponent('configuration');
