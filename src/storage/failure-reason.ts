@@ -30,6 +30,9 @@ const BY_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/DB index|SELECT/, 'the server has no database of the number in the URL'],
 ];
 
+/** A pooler before Postgres that does not know a parameter of the connection: PgBouncer, RDS Proxy. The message names that, and no value. */
+const REJECTED_PARAMETER = /^unsupported startup parameter|RDS Proxy currently doesn.t support/;
+
 /**
  * Why a store is unavailable, for the log and the readiness check, never for a client. Holds no secret and no value: only the texts of
  * this file, and those messages of Postgres that can name nothing but roles, databases and tables.
@@ -40,6 +43,8 @@ export function failureReason(error: unknown): string {
     const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
     const said = CONNECTION_FAULTS[code] ?? BY_WORD[cause.message.split(' ', 1)[0] ?? ''];
     if (said !== undefined) return said;
+    if (REJECTED_PARAMETER.test(cause.message))
+      return `${cause.message} (docs/runbook.md, "Sizing", says how to connect through a pooler)`;
     if (SHOWN_STATE.test(code)) return cause.message.replaceAll('"', '');
   }
   for (const { message } of chain) {
@@ -64,6 +69,7 @@ export function isPassing(error: unknown): boolean {
     const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
     const { message } = cause;
     if (NO_NODE.test(message)) return index === length - 1;
+    if (REJECTED_PARAMETER.test(message)) return false;
     return PASSING_CODE.test(code) || PASSING_WORD.test(message) || PASSING_MESSAGE.test(message);
   });
 }

@@ -235,6 +235,35 @@ describe('a gateway behind PgBouncer in transaction mode', () => {
     await execute(pooledUrl, 'restored', 'SELECT 1');
   });
 
+  it('names a parameter that the pooler rejects, and connects once the URL leaves it out', async () => {
+    const leftOut = { ...environment, DATABASE_URL: `${pooledUrl}?statement_timeout=` };
+    const faults = async (settings: Readonly<Record<string, string>>) => {
+      const { stdout } = await runTollgate(['doctor', '-o', 'json'], { environment: settings });
+      const findings = JSON.parse(stdout) as readonly Readonly<Record<string, string>>[];
+      return findings.filter(({ check, status }) => check === 'postgres' && status !== 'ok');
+    };
+    await execute(pooledUrl, 'pgbouncer', "SET ignore_startup_parameters = ''");
+    try {
+      expect(await faults(environment)).toEqual([
+        expect.objectContaining({
+          status: 'fault',
+          finding: expect.stringMatching(/^Postgres can not be used: .*startup parameter: statement_timeout/),
+        }),
+      ]);
+      expect(await faults(leftOut)).toEqual([]);
+      const third = await startGateway(leftOut);
+      try {
+        const { secret } = await new Admin(third.url).makeKey('without a timeout of the session');
+        expect(await statusOf(third.url, secret)).toBe(200);
+      } finally {
+        await third.stop();
+      }
+    } finally {
+      const [, ignored] = /^ignore_startup_parameters = (.*)$/m.exec(await documentedSettings()) ?? [];
+      await execute(pooledUrl, 'pgbouncer', `SET ignore_startup_parameters = '${ignored}'`);
+    }
+  });
+
   it('rotates the encryption key, and the audit log stays whole', async () => {
     const { id, secret } = await new Admin(gateway.url).makeKey('sealed again');
     const keys = `${NEW_KEY},${environment.ENCRYPTION_KEY}`;
