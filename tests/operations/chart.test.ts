@@ -117,6 +117,21 @@ if (helm === undefined) {
       }
     });
 
+    it('gives a load balancer that checks nodes the time to notice, and readiness until then', () => {
+      const manifests = examples.get('k8s/chart/examples/load-balancer.yaml') ?? [];
+      const object = (kind: string, name: string) =>
+        manifests.find((each) => each.kind === kind && each.metadata.name === name);
+      expect(object('Service', 'tollgate')?.spec).toMatchObject({ externalTrafficPolicy: 'Local' });
+      const settings = object('ConfigMap', 'tollgate-settings')?.data as Record<string, string> | undefined;
+      const delayMs = Number(settings?.SHUTDOWN_DELAY_MS);
+      const { spec } = object('Deployment', 'tollgate') as unknown as PodTemplate;
+      const probe = spec.template.spec.containers[0]?.readinessProbe;
+      const noticedMs = Number(probe?.periodSeconds) * Number(probe?.failureThreshold) * 1000;
+      // A replica that is not ready any more gets no connection, also while the load balancer still sends some to its node.
+      expect(noticedMs).toBeGreaterThan(delayMs);
+      expect(delayMs).toBeGreaterThanOrEqual(30_000);
+    });
+
     it('has the logo of the portal where the setting says, for the gateway and its migrations', () => {
       const manifests = examples.get('k8s/chart/examples/portal.yaml') ?? [];
       const settings = manifests.find(({ metadata }) => metadata.name === 'tollgate-settings')?.data;
@@ -278,6 +293,7 @@ interface PodTemplate {
     readonly template: {
       readonly spec: {
         readonly containers: readonly {
+          readonly readinessProbe?: { readonly periodSeconds: number; readonly failureThreshold: number };
           readonly volumeMounts: readonly {
             readonly name: string;
             readonly mountPath: string;
