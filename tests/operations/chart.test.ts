@@ -132,6 +132,28 @@ if (helm === undefined) {
       expect(delayMs).toBeGreaterThanOrEqual(30_000);
     });
 
+    it('lets an Application Load Balancer check the port that its annotation names', () => {
+      const manifests = examples.get('k8s/chart/examples/aws-alb.yaml') ?? [];
+      const object = (kind: string, name: string) =>
+        manifests.find((each) => each.kind === kind && each.metadata.name === name);
+      const port = object('Ingress', 'tollgate')?.metadata.annotations?.[
+        'alb.ingress.kubernetes.io/healthcheck-port'
+      ];
+      const { spec } = object('Deployment', 'tollgate') as unknown as PodTemplate;
+      const checked = spec.template.spec.containers[0]?.ports?.find(
+        ({ containerPort }) => String(containerPort) === port,
+      );
+      expect(object('NetworkPolicy', 'tollgate-ingress')?.spec).toMatchObject({
+        ingress: expect.arrayContaining([
+          {
+            from: expect.arrayContaining([{ ipBlock: { cidr: '10.0.0.0/16' } }]),
+            ports: [{ protocol: 'TCP', port: checked?.name }],
+          },
+        ]),
+      });
+      expect(object('Deployment', 'tollgate')?.spec).toMatchObject({ minReadySeconds: 30 });
+    });
+
     it('has the logo of the portal where the setting says, for the gateway and its migrations', () => {
       const manifests = examples.get('k8s/chart/examples/portal.yaml') ?? [];
       const settings = manifests.find(({ metadata }) => metadata.name === 'tollgate-settings')?.data;
@@ -293,6 +315,7 @@ interface PodTemplate {
     readonly template: {
       readonly spec: {
         readonly containers: readonly {
+          readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
           readonly readinessProbe?: { readonly periodSeconds: number; readonly failureThreshold: number };
           readonly volumeMounts: readonly {
             readonly name: string;
