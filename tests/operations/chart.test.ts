@@ -154,6 +154,17 @@ if (helm === undefined) {
       expect(object('Deployment', 'tollgate')?.spec).toMatchObject({ minReadySeconds: 30 });
     });
 
+    it('names no user and no group on OpenShift, which gives pods theirs', () => {
+      const pods = (examples.get('k8s/chart/examples/openshift.yaml') ?? []).flatMap(({ kind, spec }) => {
+        if (kind === 'Pod') return [spec];
+        const template = (spec as Partial<PodTemplate['spec']> | undefined)?.template;
+        return template === undefined ? [] : [template.spec];
+      });
+      expect(pods).toHaveLength(3);
+      const securityContext = { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } };
+      for (const pod of pods) expect(pod).toHaveProperty('securityContext', securityContext);
+    });
+
     it('has the logo of the portal where the setting says, for the gateway and its migrations', () => {
       const manifests = examples.get('k8s/chart/examples/portal.yaml') ?? [];
       const settings = manifests.find(({ metadata }) => metadata.name === 'tollgate-settings')?.data;
