@@ -345,11 +345,11 @@ function belongsToNamespace({ kind, metadata }: Manifest): boolean {
 }
 
 /**
- * Labels and annotations that only one of both has: Helm's bookkeeping, what makes a change of the settings roll the Deployment, and what keeps
- * a ConfigMap whose name the chart never changes.
+ * Labels and annotations that only one of both has: Helm's bookkeeping, what makes a change of the settings roll the Deployment, and what
+ * Flux and Argo CD need to know of manifests that they render themselves.
  */
 const OF_ONE_SIDE =
-  /^(helm\.sh\/.*|checksum\/.*|kustomize\.toolkit\.fluxcd\.io\/prune|argocd\.argoproj\.io\/.*|app\.kubernetes\.io\/(instance|managed-by)|app\.kubernetes\.io\/part-of)$/;
+  /^(helm\.sh\/.*|checksum\/.*|kustomize\.toolkit\.fluxcd\.io\/.*|argocd\.argoproj\.io\/.*|app\.kubernetes\.io\/(instance|managed-by)|app\.kubernetes\.io\/part-of)$/;
 
 /** Objects by kind and name, without what names them differently: namespace, hashes in names, the image's tag. */
 function comparable(manifests: readonly Manifest[]): Record<string, unknown> {

@@ -348,6 +348,17 @@ describe('the component for other gateways', () => {
   });
 });
 
+describe('an object with a variable of another tool in it, such as the dashboard', () => {
+  it('is left as it is by the substitution of Flux', () => {
+    const withVariables = (rendered.get('production') ?? []).filter((manifest) =>
+      JSON.stringify(manifest).includes('${'),
+    );
+    expect(withVariables.map(({ metadata }) => metadata.name)).toEqual(['tollgate-dashboard']);
+    for (const { metadata } of withVariables)
+      expect(metadata.annotations).toMatchObject({ 'kustomize.toolkit.fluxcd.io/substitute': 'disabled' });
+  });
+});
+
 describe('the ConfigMaps whose names change with their content', () => {
   it('are left in place by Flux and Argo CD: replicas of before, and a rollback, need the one of before', async () => {
     const generated = (await renderWithComponent('configuration')).filter(
