@@ -1,10 +1,13 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { expect, it } from '@jest/globals';
-import { screen } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
+import { ToastRegion } from '../../../src/console/components/states/toast.tsx';
 import type { LimitCounter } from '../../../src/console/pages/keys/key-model.ts';
 import { GrantDialog } from '../../../src/console/pages/keys/limits/grant-dialog.tsx';
+import { OverrideDialog } from '../../../src/console/pages/keys/limits/override-dialog.tsx';
 import { ResetDialog } from '../../../src/console/pages/keys/limits/reset-dialog.tsx';
+import { KEY } from './support/records.ts';
 import { withScriptedGateway } from './support/stage.tsx';
 
 const gateway = withScriptedGateway();
@@ -42,3 +45,51 @@ it.each([
     screen.getByText(rule);
   }
 });
+
+const close = () => undefined;
+
+it.each([
+  [
+    ...['an override', 'Limit', 'Save', 'main is 2,000 per 1 minute for this key'],
+    { overrides: { main: { limit: 2000 } } },
+    <OverrideDialog key="override" apiKey={KEY} etag={'"1"'} counter={COUNTER} onClose={close} />,
+  ],
+  [
+    ...['a grant', 'Requests', 'Grant', '2,000 requests more for main'],
+    { limitId: 'main', requests: 2000, customerId: 'anonymous' },
+    <GrantDialog key="grant" keyId="key_1" counter={COUNTER} customerId="" onClose={close} />,
+  ],
+] as const)(
+  '%s takes 2,000 as typed, and never 2.000 as 2',
+  async (_what, label, button, done, sent, dialog) => {
+    gateway.reply(200, {});
+    gateway.render(
+      ['keys:write', 'limits:write'],
+      <>
+        {dialog}
+        <ToastRegion />
+      </>,
+    );
+    const user = userEvent.setup();
+    const shown = screen.getByRole('dialog');
+    // The dialog moves the focus into it when it has opened.
+    await waitFor(() => expect(shown.contains(document.activeElement)).toBe(true));
+    const enter = async (text: string) => {
+      const field = within(shown).getByLabelText(label);
+      await user.clear(field);
+      await user.type(field, text);
+      await user.click(screen.getByRole('button', { name: button }));
+      return field;
+    };
+    for (const text of ['2.000', '2k', '0', ' ']) {
+      const field = await enter(text);
+      expect(document.activeElement).toBe(field);
+      expect(field.getAttribute('aria-invalid')).toBe('true');
+    }
+    screen.getByText('Enter a number.');
+    expect(gateway.requests).toEqual([]);
+    await enter('2,000');
+    await screen.findAllByText(done);
+    expect(gateway.requests.map(({ body }) => JSON.parse(body))).toEqual([sent]);
+  },
+);

@@ -1,5 +1,6 @@
 import { CircleX } from 'lucide-react';
 import { type ComponentProps, type ReactNode, type SyntheticEvent, useEffect, useId, useState } from 'react';
+import { readWhole } from '../../format/whole-number.ts';
 import { classes } from '../layout/classes.ts';
 import styles from './field.module.css';
 
@@ -85,9 +86,18 @@ export function TextField({ label, hint, error, optional = false, onText, ...inp
   );
 }
 
-/** A text field for a whole number from 1. */
-export function CountField(props: TextProps<'input'>) {
-  return <TextField {...props} type="number" inputMode="numeric" min={1} step={1} />;
+/** A text field for a whole number from 1, which `readWhole` reads: a field for numbers takes "2.000" as 2, and changes with the mouse wheel. */
+export function CountField({ error, ...props }: TextProps<'input'>) {
+  const { fault } = readWhole(props.value, 1);
+  return (
+    <TextField
+      {...props}
+      error={fault ?? error}
+      inputMode="numeric"
+      // The form is not submitted with it.
+      ref={(input) => input?.setCustomValidity(fault ?? '')}
+    />
+  );
 }
 
 /** A field for several lines of text. */

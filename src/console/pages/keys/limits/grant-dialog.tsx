@@ -9,21 +9,23 @@ import { Dialog } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { counted } from '../../../format/numbers.ts';
+import { readWhole } from '../../../format/whole-number.ts';
 import type { LimitDialogProps } from '../key-model.ts';
 import { CustomerField, customerOf } from './customer-field.tsx';
 
 /** Grants more requests in the present window of a limit. */
 export function GrantDialog({ keyId, counter, customerId: shown, onClose }: LimitDialogProps) {
   const { limitId, per, open, resetTime } = counter;
-  const [requests, setRequests] = useState('100');
+  const [typed, setTyped] = useState('100');
   const [customerId, setCustomerId] = useState(shown);
   const [reason, setReason] = useState('');
   const grant = useGrant(keyId);
   const submit = async () => {
-    const body = { limitId, requests: Number(requests), ...customerOf(counter, customerId) };
+    const requests = readWhole(typed, 1).value;
+    const body = { limitId, requests, ...customerOf(counter, customerId) };
     const why = reason.trim();
     if ((await grant.submit({ ...body, ...(why !== '' && { reason: why }) })) === undefined) return;
-    toast.done(`${counted(Number(requests), 'request')} more for ${limitId}`, 'Until the window ends.');
+    toast.done(`${counted(requests, 'request')} more for ${limitId}`, 'Until the window ends.');
     onClose();
   };
   return (
@@ -45,8 +47,8 @@ export function GrantDialog({ keyId, counter, customerId: shown, onClose }: Limi
         <CountField
           label="Requests"
           error={fieldMessage(grant.error, 'requests')}
-          value={requests}
-          onText={setRequests}
+          value={typed}
+          onText={setTyped}
         />
         <CustomerField
           counter={counter}

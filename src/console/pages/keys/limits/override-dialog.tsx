@@ -7,6 +7,7 @@ import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { localTimeZone } from '../../../format/exact-time.ts';
 import { formatNumber } from '../../../format/numbers.ts';
+import { readWhole } from '../../../format/whole-number.ts';
 import { useKeyUpdate } from '../change/key-change.ts';
 import { instantOf, localText, messageFor } from '../change/key-draft.ts';
 import type { KeyDetail, KeyDialogProps, LimitCounter } from '../key-model.ts';
@@ -26,8 +27,12 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
     present?.until === undefined ? '' : localText(Date.parse(present.until)),
   );
   const submit = () => {
-    const override = { limit: Number(limit), ...(until !== '' && { until: instantOf(until) }) };
-    return save({ ...opened, [limitId]: override });
+    const { value } = readWhole(limit, 1);
+    const override = { limit: value, ...(until !== '' && { until: instantOf(until) }) };
+    return save(
+      { ...opened, [limitId]: override },
+      `${limitId} is ${formatNumber(value)} per ${period} for this key`,
+    );
   };
   const { [limitId]: _, ...others } = opened;
   return (
@@ -55,7 +60,11 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
           onText={setUntil}
         />
         <DialogActions>
-          {present !== undefined && <Button onClick={() => save(others)}>Remove the override</Button>}
+          {present !== undefined && (
+            <Button onClick={() => save(others, `${limitId} is as the plan says again`)}>
+              Remove the override
+            </Button>
+          )}
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" aria-disabled={update.isPending}>
             Save
@@ -70,9 +79,9 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
 function useOverrides({ apiKey, etag, onClose }: Omit<OverrideDialogProps, 'counter'>) {
   const [opened] = useState({ overrides: apiKey.overrides, etag });
   const update = useKeyUpdate(apiKey.consumerApiKeyId);
-  const save = async (overrides: KeyDetail['overrides']) => {
+  const save = async (overrides: KeyDetail['overrides'], done: string) => {
     if ((await update.submit({ body: { overrides }, etag: opened.etag })) === undefined) return;
-    toast.done('The limit is changed for this key', 'It holds with the next request.');
+    toast.done(done, 'It holds with the next request.');
     onClose();
   };
   return { opened: opened.overrides, update, save };

@@ -1,3 +1,4 @@
+import { readWhole } from '../../../format/whole-number.ts';
 import { wordsOf } from '../../../format/words-of.ts';
 import type { AdditionalLimit, Cost, Plan, PlanTerms, RequestPattern } from '../plan-types.ts';
 
@@ -95,11 +96,9 @@ function costDraftOf(cost: Cost): CostDraft {
 export function readDraft(draft: PlanDraft): { readonly terms: PlanTerms; readonly faults: DraftFaults } {
   const faults: Record<string, string> = {};
   const whole = (text: string, field: string, least: number): number => {
-    const isGrouped = /^\d{1,3}(?:[ \u00a0\u202f,'’_]\d{3})+$/.test(text.trim());
-    const digits = isGrouped ? text.replaceAll(/\D/g, '') : text.trim();
-    if (/^\d{1,15}$/.test(digits) && Number(digits) >= least) return Number(digits);
-    faults[field] = text.trim() === '' ? 'Enter a number.' : `Enter a whole number from ${least}.`;
-    return least;
+    const { value, fault } = readWhole(text, least);
+    if (fault !== undefined) faults[field] = fault;
+    return value;
   };
   const present = (text: string, field: string, message: string): string => {
     const trimmed = text.trim();
