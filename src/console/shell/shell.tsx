@@ -4,6 +4,7 @@ import { useApi } from '../api/api-context.tsx';
 import { classes } from '../components/layout/classes.ts';
 import { Notice } from '../components/states/notice.tsx';
 import { Navigation } from './navigation.tsx';
+import { SessionEnd } from './session-end.tsx';
 import styles from './shell.module.css';
 import { ShortcutHelp } from './shortcut-help.tsx';
 import { ROOT_WARNING, TokenDialog } from './token-dialog.tsx';
@@ -40,6 +41,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
       <main id="main" className={styles.main} tabIndex={-1} ref={useFocusOnNewPage()}>
         <div>
           {whoami.type === 'root' && isRootNoticeShown && <Notice tone="limited">{ROOT_WARNING}</Notice>}
+          <SessionEnd />
           {children}
         </div>
       </main>

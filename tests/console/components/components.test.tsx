@@ -2,10 +2,11 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { act, cleanup, render, screen, waitFor, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Chart } from '../../../src/console/components/charts/chart.tsx';
 import { WindowBar } from '../../../src/console/components/charts/window-bar.tsx';
 import { Button } from '../../../src/console/components/forms/button.tsx';
+import { Form } from '../../../src/console/components/forms/form.tsx';
 import { Menu } from '../../../src/console/components/forms/menu.tsx';
 import { Dialog } from '../../../src/console/components/layout/dialog.tsx';
 import { ToastRegion, toast } from '../../../src/console/components/states/toast.tsx';
@@ -17,14 +18,14 @@ import { renderSignedIn } from './support/stage.tsx';
 
 afterEach(cleanup);
 
-function Opener() {
+function Opener({ children = <Button>Go on</Button> }: { readonly children?: ReactNode }) {
   const [open, setOpen] = useState(false);
   return (
     <>
       <Button onClick={() => setOpen(true)}>Rotate</Button>
       {open && (
         <Dialog onClose={() => setOpen(false)} title="Rotate this key" description="It gets a new secret.">
-          <Button>Go on</Button>
+          {children}
         </Dialog>
       )}
     </>
@@ -55,6 +56,31 @@ describe('components of the console', () => {
     await userEvent.setup().keyboard('{Escape}');
     expect(closed).toBe(0);
     expect(screen.queryByRole('button', { name: 'Close' })).toBeNull();
+  });
+
+  it('close a dialog with a click beside it, but not one with a form', async () => {
+    const user = userEvent.setup();
+    const clickBeside = async () => {
+      await user.click(screen.getByRole('button', { name: 'Rotate' }));
+      await screen.findByRole('dialog');
+      const backdrop = document.querySelector('.backdrop');
+      if (backdrop === null) throw new Error('a modal dialog has it');
+      await user.click(backdrop);
+    };
+    renderSignedIn([], <Opener />);
+    await clickBeside();
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+    cleanup();
+    renderSignedIn(
+      [],
+      <Opener>
+        <Form onSubmit={() => undefined}>Name</Form>
+      </Opener>,
+    );
+    await clickBeside();
+    screen.getByRole('dialog');
+    await user.keyboard('{Escape}');
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
   });
 
   it('announce toasts, and keep a failure until it is closed', async () => {

@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { beforeEach, expect, it } from '@jest/globals';
-import { screen } from '@testing-library/react';
+import { screen, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { EditKeyDialog } from '../../../src/console/pages/keys/change/edit-key-dialog.tsx';
 import { EditPlan } from '../../../src/console/pages/plans/editor/edit-plan.tsx';
@@ -46,3 +46,21 @@ it.each([
     expect(screen.queryByText(/nothing (of yours is|was) saved/i)).toBeNull();
   },
 );
+
+it('the two versions of a key are left for the form, with what was typed', async () => {
+  let closed = 0;
+  gateway.render(
+    ['keys:read', 'keys:write'],
+    <EditKeyDialog apiKey={KEY} etag={'"1"'} onClose={() => closed++} />,
+  );
+  const user = userEvent.setup();
+  await user.type(await screen.findByLabelText(/^Owner/), 'alice');
+  await user.click(screen.getByRole('button', { name: 'Save' }));
+  await screen.findAllByText('The upstream timed out.');
+  await user.click(screen.getByRole('button', { name: 'Save' }));
+  await screen.findByRole('dialog', { name: /^This key has changed since you opened it/ });
+  await user.keyboard('{Escape}');
+  const form = await screen.findByRole('dialog', { name: 'Edit the key' });
+  expect(within(form).getByLabelText<HTMLInputElement>(/^Owner/).value).toBe('alice');
+  expect(closed).toBe(0);
+});

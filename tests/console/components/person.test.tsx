@@ -79,6 +79,35 @@ it('a person whose session could not be ended stays signed in, and sees why', as
   await screen.findByRole('link', { name: `Sign in with ${HOST}` });
 });
 
+it('a session that ends within ten minutes says so, and how what is typed stays', async () => {
+  const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString();
+  const untilShown = (look: () => void) =>
+    waitFor(() => {
+      lookAgain();
+      look();
+    });
+  await showConsole();
+  const link = () => screen.queryByRole('link', { name: 'Sign in again' });
+  expect(link()).toBeNull();
+  stub.respond(() => ({ status: 200, body: { ...ALICE, expiresAt: inMinutes(5) } }));
+  await untilShown(() => screen.getByText(/^Your session ends at .* what you have typed here stays/));
+  expect(link()?.getAttribute('href')).toBe('/tollgate/sign-in?return=%2Ftollgate%2Fconsole%2Fnowhere');
+  expect(link()?.getAttribute('target')).toBe('_blank');
+  expect(await axeFaults()).toEqual([]);
+  // The same person has signed in again in the other tab.
+  stub.respond(() => ({ status: 200, body: { ...ALICE, sessionId: 'ses_3' } }));
+  await untilShown(() => expect(link()).toBeNull());
+});
+
+it('a token that expires within ten minutes says so', async () => {
+  sessionStorage.setItem('tollgate.token', 'tga_secret');
+  const expiresAt = new Date(Date.now() + 5 * 60_000).toISOString();
+  stub.respond(() => ({ status: 200, body: { ...ALICE, type: 'token', sessionId: null, expiresAt } }));
+  await showConsole();
+  screen.getByText(/^Your admin token expires at /);
+  expect(screen.queryByRole('link', { name: 'Sign in again' })).toBeNull();
+});
+
 it('a session that has ended leads to the sign-in page, which leads back', async () => {
   stub.respond(() => ENDED);
   render(<App session={new SessionStore(sessionStorage, { hasSession: true })} providerHost={HOST} />);

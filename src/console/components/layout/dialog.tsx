@@ -1,6 +1,6 @@
 import { Dialog as BaseDialog } from '@base-ui/react/dialog';
 import { X } from 'lucide-react';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useKeptSession } from '../../api/api-context.tsx';
 import { Button } from '../forms/button.tsx';
 import { classes } from './classes.ts';
@@ -17,9 +17,13 @@ interface DialogProps {
   readonly children: ReactNode;
 }
 
-/** A modal dialog, open while it is rendered. It traps the focus, and returns it when it closes. */
+/**
+ * A modal dialog, open while it is rendered. It traps the focus, and returns it when it closes. A click outside closes it only if it has no form:
+ * what was typed would be lost.
+ */
 export function Dialog(props: DialogProps) {
   const { onClose, title, description, wide = false, dismissible = true, children } = props;
+  const popup = useRef<HTMLDivElement>(null);
   useFocusGivenBack();
   useKeptSession(!dismissible);
   return (
@@ -27,13 +31,19 @@ export function Dialog(props: DialogProps) {
       open
       disablePointerDismissal={!dismissible}
       onOpenChange={(next, { reason }) => {
-        if (!next && (dismissible || reason !== 'escape-key')) onClose();
+        if (next || (!dismissible && reason === 'escape-key')) return;
+        if (reason === 'outside-press' && popup.current?.querySelector('form')) return;
+        onClose();
       }}
     >
       <BaseDialog.Portal>
         <BaseDialog.Backdrop className={styles.backdrop} />
         {/* Its own way gives the focus to the button of an earlier dialog where that of this one has gone. */}
-        <BaseDialog.Popup className={classes(styles.popup, wide && styles.wide)} finalFocus={false}>
+        <BaseDialog.Popup
+          ref={popup}
+          className={classes(styles.popup, wide && styles.wide)}
+          finalFocus={false}
+        >
           <div className={styles.head}>
             <BaseDialog.Title className={styles.title}>{title}</BaseDialog.Title>
             {dismissible && (

@@ -48,7 +48,8 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
     return (
       <Dialog
         wide
-        onClose={onClose}
+        // What was typed is lost only by "Discard mine".
+        onClose={() => mergeTheirs(theirs)}
         title="This key has changed since you opened it"
         description="By another administrator, or by an earlier attempt of yours to save. Your changes are still here."
       >
