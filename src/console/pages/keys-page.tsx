@@ -12,6 +12,7 @@ import { EmptyState } from '../components/states/empty-state.tsx';
 import { counted } from '../format/numbers.ts';
 import { BulkBar } from './keys/bulk/bulk-bar.tsx';
 import { useKeySelection } from './keys/bulk/key-selection.tsx';
+import { RunningJobs } from './keys/bulk/running-jobs.tsx';
 import { CreateKeyDialog } from './keys/change/create-key-dialog.tsx';
 import { KEY_COLUMNS } from './keys/list/key-columns.tsx';
 import { type KeyFilter, type KeyListQuery, useKeyFilter } from './keys/list/key-filter.ts';
@@ -63,6 +64,7 @@ export function KeysPage() {
           </>
         }
       />
+      <RunningJobs />
       <KeyFilters filter={filter} />
       <Count shown={list.total} filter={filter} />
       <BulkBar selection={selection} filter={filter.query} total={list.total} />

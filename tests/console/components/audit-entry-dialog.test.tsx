@@ -41,3 +41,16 @@ it('an audit entry says what an actor is, whatever its name', () => {
     ...{ Actor: 'admin token', Token: 'adm_1' },
   });
 });
+
+it('an audit entry of a change of many keys leads to that change, and so does the one that began it', () => {
+  const actor = { type: 'root', adminTokenId: null, name: 'root' } as const;
+  const linkOf = (entry: AuditEntry) => {
+    cleanup();
+    renderSignedIn(['audit:read', 'keys:read'], <AuditEntryDialog entry={entry} onClose={() => {}} />);
+    const links = screen.getAllByRole<HTMLAnchorElement>('link');
+    return links.map(({ textContent, search }) => `${textContent} ${search}`).at(-1);
+  };
+  expect(linkOf({ ...ENTRY, actor, jobId: 'job_1' })).toBe('progress ?job=job_1');
+  const target = { type: 'job', id: 'job_1', name: 'delete' } as const;
+  expect(linkOf({ ...ENTRY, actor, action: 'job.create', target })).toBe('delete ?job=job_1');
+});

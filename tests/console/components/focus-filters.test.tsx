@@ -17,7 +17,15 @@ const gateway = withScriptedGateway();
 const user = userEvent.setup();
 
 /** An empty list of each kind. The total makes the list of keys say that it hides some. */
-const NOTHING = { apiKeys: [], rateLimits: [], entries: [], deliveries: [], total: 1, timeZone: 'UTC' };
+const NOTHING = {
+  apiKeys: [],
+  rateLimits: [],
+  entries: [],
+  deliveries: [],
+  jobs: [],
+  total: 1,
+  timeZone: 'UTC',
+};
 const HOUR = {
   from: '2026-01-05T10:00:00Z',
   to: '2026-01-05T11:00:00Z',

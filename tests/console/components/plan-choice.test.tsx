@@ -12,7 +12,7 @@ it.each([
   ['usage', UsagePage],
 ])('the filter of %s shows its plan, also one that is not listed', async (_what, Page) => {
   window.history.replaceState(null, '', '/?rateLimitId=gone');
-  gateway.reply(200, { apiKeys: [], rateLimits: [{ rateLimitId: 'gold' }], total: 0 });
+  gateway.reply(200, { apiKeys: [], jobs: [], rateLimits: [{ rateLimitId: 'gold' }], total: 0 });
   gateway.render(['keys:read', 'plans:read', 'usage:read'], <Page />);
   await screen.findByRole('option', { name: 'gold' });
   expect(screen.getByRole<HTMLSelectElement>('combobox', { name: 'Plan' }).value).toBe('gone');

@@ -21,7 +21,7 @@ interface AuditEntryDialogProps {
 
 /** An entry in full: who made the change and why, and each field before and after. */
 export function AuditEntryDialog({ entry, onClose }: AuditEntryDialogProps) {
-  const { actor, target, changes, reason, requestId, address, outcome, auditId, at, action } = entry;
+  const { actor, target, changes, reason, requestId, address, outcome, auditId, at, action, jobId } = entry;
   const fields = Object.entries(changes).filter(([, { from, to }]) => valueWords(from) !== valueWords(to));
   return (
     <Dialog wide onClose={onClose} title={`${actorName(actor)} ${actionWords(action)}`}>
@@ -43,6 +43,14 @@ export function AuditEntryDialog({ entry, onClose }: AuditEntryDialogProps) {
           ['From address', <code key="address">{address}</code>],
           ['Request', <CopiedId key="request" id={requestId} what="request id" />],
           ['Entry', <code key="entry">{auditId}</code>],
+          ...(jobId === null
+            ? []
+            : [
+                [
+                  'Change of many keys',
+                  <Target key="job" target={{ type: 'job', id: jobId, name: 'progress' }} />,
+                ] as const,
+              ]),
         ]}
       />
     </Dialog>

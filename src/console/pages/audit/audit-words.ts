@@ -87,6 +87,8 @@ export function targetPage({ type, id }: AuditEntry['target']): TargetPage | und
       return { href: `/plans/${path}`, scope: 'plans:read' };
     case 'webhook':
       return { href: `/webhooks/${path}`, scope: 'webhooks:read' };
+    case 'job':
+      return { href: `/keys?job=${path}`, scope: 'keys:read' };
     default:
       return undefined;
   }

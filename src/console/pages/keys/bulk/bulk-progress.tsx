@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
+import { useScopes } from '../../../api/api-context.tsx';
 import { useChange } from '../../../api/change.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
 import { useLive } from '../../../api/live.ts';
@@ -10,6 +11,7 @@ import { LiveState } from '../../../components/states/live-state.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
 import { counted, formatNumber } from '../../../format/numbers.ts';
 import styles from './bulk.module.css';
+import { BULK_ACTIONS } from './bulk-request.ts';
 
 const POLL_MS = 500;
 const SHOWN_FAILURES = 20;
@@ -32,7 +34,8 @@ export function BulkProgress({ jobId, onClose }: BulkProgressProps) {
 type Job = components['schemas']['Job'];
 
 function Progress({ job, onClose }: { readonly job: Job; readonly onClose: () => void }) {
-  const { jobId, state, done, total, failedCount, failed } = job;
+  const { jobId, action, state, done, total, failedCount, failed } = job;
+  const { can } = useScopes();
   const cancel = useCancellation(jobId);
   const isRunning = state === 'running';
   return (
@@ -54,7 +57,7 @@ function Progress({ job, onClose }: { readonly job: Job; readonly onClose: () =>
         </ul>
       )}
       <DialogActions>
-        {isRunning && (
+        {isRunning && can(BULK_ACTIONS[action].scope) && (
           <Button onClick={() => void cancel.submit(undefined)} aria-disabled={cancel.isPending}>
             Cancel the rest
           </Button>
@@ -76,17 +79,18 @@ const STATES = {
 
 function useJob(jobId: string) {
   const queries = useQueryClient();
-  const [isKnown, setKnown] = useState(false);
+  const [state, setState] = useState<Job['state']>();
   const live = useLive(
     ['job', jobId],
     (client, signal) => client.GET('/tollgate/job/{jobId}', { params: { path: { jobId } }, signal }),
-    { scope: 'keys:read', ...(isKnown && { pollMs: POLL_MS }) },
+    { scope: 'keys:read', ...(state !== undefined && { pollMs: state === 'running' && POLL_MS }) },
   );
-  if (live.data !== undefined && !isKnown) setKnown(true);
+  if (live.data !== undefined && live.data.state !== state) setState(live.data.state);
   const hasEnded = live.data !== undefined && live.data.state !== 'running';
-  // The list shows what was changed.
+  // The lists show what was changed, and what runs.
   useEffect(() => {
-    if (hasEnded) void queries.invalidateQueries({ queryKey: ['keys'] });
+    if (!hasEnded) return;
+    for (const list of ['keys', 'jobs']) void queries.invalidateQueries({ queryKey: [list] });
   }, [hasEnded, queries]);
   return live;
 }
