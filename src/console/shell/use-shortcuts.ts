@@ -55,8 +55,10 @@ export function useShortcuts(open: (dialog: 'palette' | 'help') => void, hasSing
   }, [navigate, session, open, hasSingleKeys]);
 }
 
-function isPaletteKey({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
-  return (ctrlKey || metaKey) && !altKey && key.toLowerCase() === 'k';
+/** With Shift it is the browser's. Of an alphabet without `k`, such as the Cyrillic one, the letter at the same place counts. */
+function isPaletteKey({ key, code, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): boolean {
+  const isK = key.toLowerCase() === 'k' || (code === 'KeyK' && !/^[a-z]$/i.test(key));
+  return (ctrlKey || metaKey) && !altKey && !shiftKey && isK;
 }
 
 function focusSearch(otherwise: () => void): void {

@@ -78,6 +78,18 @@ it('all shortcuts but Ctrl K can be switched off for this browser, and on again'
   await screen.findByRole('dialog', HELP);
 });
 
+it.each([
+  ['Ctrl Shift K, which is the browser’s', { key: 'K', code: 'KeyK', shiftKey: true }, false],
+  ['the key at the place of K that is another Latin letter', { key: 't', code: 'KeyK' }, false],
+  ['the K of a layout that has it elsewhere', { key: 'k', code: 'KeyV' }, true],
+  ['the key at the place of K in a Cyrillic layout', { key: 'л', code: 'KeyK' }, true],
+])('the palette and %s', async (_key, pressed, isOpened) => {
+  show();
+  // True if the browser may do what it does with this key.
+  expect(fireEvent.keyDown(document.body, { ...pressed, ctrlKey: true })).toBe(!isOpened);
+  if (isOpened) await screen.findByRole('dialog', { name: 'Go to' });
+});
+
 function SecretMaker() {
   const [isShown, setShown] = useState(false);
   return (
