@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { useLocation, useSearch } from 'wouter';
 import { BEARER_TOKEN } from '../../client/bearer-token.ts';
 import { bodyOf } from '../../client/management-client.ts';
@@ -123,7 +123,7 @@ function TokenForm({ session, isAlternative }: TokenFormProps) {
         look={isAlternative ? undefined : 'primary'}
         type="submit"
         className={styles.submit}
-        disabled={isPending}
+        aria-disabled={isPending}
       >
         {isPending ? 'Signing in…' : isAlternative ? 'Sign in with the token' : 'Sign in'}
       </Button>
@@ -137,9 +137,12 @@ const UNKNOWN_TOKEN = 'The gateway does not know this token, or it has expired.'
 function useSignIn(session: SessionStore) {
   const [error, setError] = useState<string>();
   const [isPending, setPending] = useState(false);
+  const isRunning = useRef(false);
   const signIn = async (token: string, remember: boolean) => {
+    if (isRunning.current) return;
     if (token === '') return setError('Enter a token.');
     if (!BEARER_TOKEN.test(token)) return setError(UNKNOWN_TOKEN);
+    isRunning.current = true;
     setPending(true);
     setError(undefined);
     try {
@@ -147,6 +150,7 @@ function useSignIn(session: SessionStore) {
       session.signIn(token, remember);
     } catch (fault) {
       setError(faultKind(fault) === 'unauthorized' ? UNKNOWN_TOKEN : faultSentence(fault));
+      isRunning.current = false;
       setPending(false);
     }
   };

@@ -51,7 +51,7 @@ function Versions() {
   const nothing = () => undefined;
   return (
     <Conflict
-      {...{ base: termsOf(PLAN), yours: termsOf(PLAN), theirs, isPending: false }}
+      {...{ base: termsOf(PLAN), yours: termsOf(PLAN), theirs }}
       {...{ onTakeTheirs: nothing, onSaveYours: nothing, onClose: nothing }}
       onRead={() => setTheirs({ plan: PLAN, etag: '"2"' })}
     />

@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { cleanup, render, screen } from '@testing-library/react';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import type { ComponentProps } from 'react';
 import { readProviderSignIn, takeFailedSignIn } from '../../../src/console/api/provider-sign-in.ts';
@@ -45,6 +45,22 @@ it('the sign-in page does not know a token that fits in no header, such as one c
   await userEvent.click(screen.getByRole('button', { name: 'Sign in' }));
   const alert = await screen.findByText(/^The gateway does not /);
   expect(alert.textContent).toBe('The gateway does not know this token, or it has expired.');
+});
+
+it('the sign-in page keeps the focus, and sends nothing again, while it works', async () => {
+  const { promise: response, resolve } = Promise.withResolvers<{ status: number; body: object }>();
+  stub.respond(() => response);
+  show();
+  await userEvent.type(screen.getByLabelText('Token'), 'tga_wrong');
+  const button = screen.getByRole('button', { name: 'Sign in' });
+  button.focus();
+  await userEvent.keyboard('{Enter}');
+  await waitFor(() => expect(button.getAttribute('aria-disabled')).toBe('true'));
+  await userEvent.keyboard('{Enter}');
+  expect(document.activeElement).toBe(button);
+  resolve({ status: 401, body: { error: 'unknown', code: 'invalid_root_token' } });
+  await screen.findByText(/^The gateway does not know/);
+  expect(stub.sent).toHaveLength(1);
 });
 
 it('the sign-in page leads to the provider that the page names, and back to where one was', async () => {

@@ -69,7 +69,7 @@ function DeleteForm(props: DeleteFormProps) {
       <DialogActions>
         <Button onClick={onClose}>Keep the plan</Button>
         {isMovable && (
-          <Button look="danger" type="submit" disabled={remove.isPending}>
+          <Button look="danger" type="submit" aria-disabled={remove.isPending}>
             {boundKeys === 0 ? 'Delete plan' : `Move ${counted(boundKeys, 'key')} and delete`}
           </Button>
         )}

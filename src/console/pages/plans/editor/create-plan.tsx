@@ -54,7 +54,7 @@ export function CreatePlan() {
       </PlanForm>
       <DialogActions>
         <ButtonLink href="/plans">Cancel</ButtonLink>
-        <Button look="primary" type="submit" disabled={create.isPending}>
+        <Button look="primary" type="submit" aria-disabled={create.isPending}>
           {create.isPending ? 'Creating…' : 'Create plan'}
         </Button>
       </DialogActions>

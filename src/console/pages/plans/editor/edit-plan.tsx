@@ -59,7 +59,6 @@ export function EditPlan({ plan, etag, onDone }: EditPlanProps) {
           yours={reviewed}
           base={termsOf(base.plan)}
           theirs={edit.theirs}
-          isPending={save.isPending}
           onRead={() => void edit.readTheirs()}
           onTakeTheirs={edit.takeTheirs}
           onSaveYours={(over) => void edit.submit(reviewed, over)}

@@ -45,7 +45,7 @@ export function Review({ rateLimitId, from, to, isPending, fault, onSave, onClos
       <DialogActions>
         <Button onClick={onClose}>Back to the form</Button>
         {differences.length > 0 && (
-          <Button look="primary" disabled={isPending} onClick={onSave}>
+          <Button look="primary" aria-disabled={isPending} onClick={onSave}>
             {isPending ? 'Saving…' : 'Save changes'}
           </Button>
         )}
@@ -59,7 +59,6 @@ interface ConflictProps {
   readonly yours: PlanTerms;
   /** Undefined until it is read. */
   readonly theirs: Version | undefined;
-  readonly isPending: boolean;
   readonly onRead: () => void;
   readonly onTakeTheirs: (theirs: Version) => void;
   readonly onSaveYours: (theirs: Version) => void;
@@ -68,7 +67,7 @@ interface ConflictProps {
 
 /** Shown if the plan was saved meanwhile: has both versions, and saves nothing until the person chooses one. */
 export function Conflict(props: ConflictProps) {
-  const { base, yours, theirs, isPending, onRead, onTakeTheirs, onSaveYours, onClose } = props;
+  const { base, yours, theirs, onRead, onTakeTheirs, onSaveYours, onClose } = props;
   return (
     <Dialog
       wide
@@ -100,7 +99,7 @@ export function Conflict(props: ConflictProps) {
           <DialogActions>
             <Button onClick={onClose}>Back to the form</Button>
             <Button onClick={() => onTakeTheirs(theirs)}>Take theirs</Button>
-            <Button look="primary" disabled={isPending} onClick={() => onSaveYours(theirs)}>
+            <Button look="primary" onClick={() => onSaveYours(theirs)}>
               Save yours over it
             </Button>
           </DialogActions>
