@@ -64,6 +64,19 @@ describe('tollgate webhooks', () => {
     expect((await stage.tollgate.run(['webhooks', 'show', 'Changed'])).code).toBe(4);
   });
 
+  it.each([
+    ['delete', '--yes'],
+    ['rotate', '--grace', '0s', '--yes'],
+    ['update', '--disable'],
+    ['test'],
+  ])('takes no empty word for the one webhook without a description: %s', async (command, ...options) => {
+    const event = ['--event', 'tollgate.plan.deleted', '--disabled'];
+    const { webhookId } = await stage.tollgate.json('webhooks', 'create', receiver.url, ...event);
+    const ended = await stage.tollgate.run(['webhooks', command, '', ...options]);
+    expect(ended).toMatchObject({ code: 64, stderr: 'An empty word names no webhook.\n' });
+    await stage.tollgate.text('webhooks', 'delete', webhookId, '--yes');
+  });
+
   it('sends a test event, shows how it was delivered, and sends it again', async () => {
     const words = ['--event', 'tollgate.nothing.*', '--event', 'tollgate.plan.deleted'];
     const tested = ['--event', 'tollgate.plan.deleted', '--description', 'Tested'];

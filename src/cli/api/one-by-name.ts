@@ -13,12 +13,14 @@ interface Page<T> {
   readonly nextCursor?: string | undefined;
 }
 
-/** The item with this id or name. Throws if there is none; if several have the name, the error lists them. */
+/** The item with this id or name, which is not empty. Throws if there is none; if several have the name, the error lists them. */
 export async function oneByName<T extends Named>(
   what: string,
   idOrName: string,
   read: (cursor: PageCursor) => Promise<Page<T>>,
 ): Promise<T> {
+  // A variable without a value in a script, and the description of every webhook that was given none.
+  if (idOrName === '') throw new CommandFault('usage', `An empty word names no ${what}.`);
   const found: T[] = [];
   for await (const { items } of pagesOf(read)) {
     const one = items.find(({ id }) => id === idOrName);
