@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { withTollgate } from './support/with-tollgate.ts';
@@ -55,6 +55,11 @@ describe('what show prints as YAML', () => {
     await writeFile(file, await stage.tollgate.text(words[0] ?? '', 'show', ...words.slice(1), '-o', 'yaml'));
     return file;
   };
+  const withoutId = async (field: string, file: string): Promise<string> => {
+    const path = `${file}.of-none.yaml`;
+    await writeFile(path, (await readFile(file, 'utf8')).replace(new RegExp(`^${field}: .*\n`), ''));
+    return path;
+  };
 
   it('makes and changes plans', async () => {
     const { code } = await stage.tollgate.run(['plans', 'create', 'rich', '-f', '-'], {
@@ -67,10 +72,15 @@ describe('what show prints as YAML', () => {
       rateLimitId: 'copy',
       ...terms,
     });
-    expect(await stage.tollgate.json('plans', 'update', 'gold', '-f', file)).toMatchObject({
-      rateLimitId: 'gold',
-      ...terms,
-    });
+    const ofNone = await withoutId('rateLimitId', file);
+    for (const [plan, path] of [
+      ['rich', file],
+      ['gold', ofNone],
+    ] as const)
+      expect(await stage.tollgate.json('plans', 'update', plan, '-f', path)).toMatchObject({
+        rateLimitId: plan,
+        ...terms,
+      });
   });
 
   it('makes and changes keys', async () => {
@@ -80,7 +90,29 @@ describe('what show prints as YAML', () => {
     const { id } = await stage.tollgate.json('keys', 'create', 'copied key', '-f', file);
     expect(await stage.tollgate.json('keys', 'show', id)).toMatchObject({ name: 'copied key', ...fields });
     const other = (await stage.tollgate.json('keys', 'create', 'changed')).id;
-    expect(await stage.tollgate.json('keys', 'update', other, '-f', file)).toMatchObject(fields);
+    expect(await stage.tollgate.json('keys', 'update', 'model', '-f', file)).toMatchObject(fields);
+    const ofNone = await withoutId('consumerApiKeyId', file);
+    expect(await stage.tollgate.json('keys', 'update', other, '-f', ofNone)).toMatchObject(fields);
+  });
+
+  it('changes no other record than its own', async () => {
+    for (const plan of ['mine', 'others'])
+      await stage.tollgate.text('plans', 'create', plan, '--limit', '3', '--period', 'day');
+    const plan = await fileOf('plans', 'mine');
+    for (const command of ['update', 'preview']) {
+      const ended = await stage.tollgate.run(['plans', command, 'others', '-f', plan]);
+      expect(ended).toEqual({
+        ...{ code: 64, stdout: '' },
+        stderr: `${plan} is of another record: its rateLimitId is mine. Without that field it changes others.\n`,
+      });
+    }
+    for (const name of ['my key', 'another key']) await stage.tollgate.text('keys', 'create', name);
+    const key = await fileOf('keys', 'my key');
+    const ended = await stage.tollgate.run(['keys', 'update', 'another key', '-f', key]);
+    expect(ended).toMatchObject({
+      code: 64,
+      stderr: expect.stringContaining('its consumerApiKeyId is key_'),
+    });
   });
 
   it('has unknown fields rejected that someone added to it', async () => {

@@ -64,18 +64,16 @@ describe('tollgate webhooks', () => {
     expect((await stage.tollgate.run(['webhooks', 'show', 'Changed'])).code).toBe(4);
   });
 
-  it.each([
-    ['delete', '--yes'],
-    ['rotate', '--grace', '0s', '--yes'],
-    ['update', '--disable'],
-    ['test'],
-  ])('takes no empty word for the one webhook without a description: %s', async (command, ...options) => {
-    const event = ['--event', 'tollgate.plan.deleted', '--disabled'];
-    const { webhookId } = await stage.tollgate.json('webhooks', 'create', receiver.url, ...event);
-    const ended = await stage.tollgate.run(['webhooks', command, '', ...options]);
-    expect(ended).toMatchObject({ code: 64, stderr: 'An empty word names no webhook.\n' });
-    await stage.tollgate.text('webhooks', 'delete', webhookId, '--yes');
-  });
+  it.each([['delete', '--yes'], ['rotate', '--grace', '0s', '--yes'], ['update', '--disable'], ['test']])(
+    'takes no empty word for the one webhook without a description: %s',
+    async (command, ...options) => {
+      const event = ['--event', 'tollgate.plan.deleted', '--disabled'];
+      const { webhookId } = await stage.tollgate.json('webhooks', 'create', receiver.url, ...event);
+      const ended = await stage.tollgate.run(['webhooks', command, '', ...options]);
+      expect(ended).toMatchObject({ code: 64, stderr: 'An empty word names no webhook.\n' });
+      await stage.tollgate.text('webhooks', 'delete', webhookId, '--yes');
+    },
+  );
 
   it('sends a test event, shows how it was delivered, and sends it again', async () => {
     const words = ['--event', 'tollgate.nothing.*', '--event', 'tollgate.plan.deleted'];
@@ -124,6 +122,11 @@ describe('tollgate webhooks', () => {
     await writeFile(file, shown.replace('Edited', 'Edited again'));
     const updated = await stage.tollgate.json('webhooks', 'update', webhookId, '-f', file);
     expect(updated).toMatchObject({ description: 'Edited again', onlyTags: ['eu'], batch: true });
+    const other = ['--event', 'tollgate.webhook.*', '--description', 'Not edited'];
+    await stage.tollgate.text('webhooks', 'create', receiver.url, ...other);
+    const ofAnother = await stage.tollgate.run(['webhooks', 'update', 'Not edited', '-f', file]);
+    expect(ofAnother).toMatchObject({ code: 64, stderr: expect.stringContaining(webhookId) });
+    await stage.tollgate.text('webhooks', 'delete', 'Not edited', '--yes');
     await stage.tollgate.text('webhooks', 'delete', webhookId, '--yes');
   });
 

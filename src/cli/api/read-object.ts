@@ -22,6 +22,25 @@ export async function readFields(
   return Object.fromEntries(fields.filter(([name]) => !readOnly.includes(name)));
 }
 
+/** The record that a command changes, and the file with its fields. */
+interface ChangedRecord {
+  readonly idField: string;
+  readonly id: string;
+  readonly file: string | undefined;
+}
+
+/** Fields without the id that `show` has printed beside them. Throws if that is the id of another record, which the file is of then. */
+export function fieldsFor(
+  { idField, id, file }: ChangedRecord,
+  { [idField]: written, ...fields }: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  if (written === undefined || written === id) return fields;
+  throw new CommandFault(
+    'usage',
+    `${file} is of another record: its ${idField} is ${written}. Without that field it changes ${id}.`,
+  );
+}
+
 /** The value of a JSON or YAML file; `-` is standard input. Null if it is empty. */
 export async function readValue(path: string): Promise<unknown> {
   const text = await readText(path);

@@ -3,6 +3,7 @@ import type { paths } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
 import { keyIdOf, namedKey } from '../../api/key-by-name.ts';
+import { fieldsFor } from '../../api/read-object.ts';
 import { keepSecret, makesSecret, type SecretFileOptions } from '../../api/secret-file.ts';
 import { audited, managed, type Session } from '../../api/session.ts';
 import { collect } from '../../option-values.ts';
@@ -80,8 +81,9 @@ Examples:
     async (session, [name = ''], options) => {
       const { client, output } = session;
       const { disabled } = options;
+      const { consumerApiKeyId: _ofAnother, ...fields } = await keyFieldsOf(options);
       const body = {
-        ...{ ...(await keyFieldsOf(options)), ...handoverField(options), name },
+        ...{ ...fields, ...handoverField(options), name },
         ...(disabled && { enabled: false }),
       } as NewKey;
       const made = await keepSecret(session, options, () =>
@@ -113,9 +115,11 @@ Examples:
   tollgate keys update "Mobile app" --clear expires --add-tag paid`,
   );
   managed<UpdateOptions>(audited(update), terminal, async (session, [key = ''], options) => {
-    const { name, addTag, removeTag } = options;
-    await change(session, key, {
-      ...(await keyFieldsOf(options)),
+    const { name, addTag, removeTag, file } = options;
+    const fields = await keyFieldsOf(options);
+    const id = await keyIdOf(session.client, key);
+    await change(session, id, {
+      ...fieldsFor({ idField: 'consumerApiKeyId', id, file }, fields),
       ...(name !== undefined && { name }),
       ...(addTag !== undefined && { addTags: [...addTag] }),
       ...(removeTag !== undefined && { removeTags: [...removeTag] }),

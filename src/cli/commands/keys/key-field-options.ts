@@ -51,13 +51,13 @@ export function keyFieldOptions(command: Command): Command {
     );
 }
 
-/** What `keys show` prints beside the fields that can be written. */
+/** What `keys show` prints beside the id and the fields that can be written. */
 const READ_ONLY = [
-  ...['consumerApiKeyId', 'createdAt', 'lastUpdated', 'managedBy'],
+  ...['createdAt', 'lastUpdated', 'managedBy'],
   ...['rotation', 'secretHint', 'lastUsedAt', 'usage'],
 ];
 
-/** The fields that the options describe. The gateway checks the content of a file, and names its faults. */
+/** The fields that the options describe, and the id that the file has. The gateway checks the content of a file, and names its faults. */
 export async function keyFieldsOf(options: KeyFieldOptions): Promise<Record<string, unknown>> {
   const { plan, expires, externalId, tag, metadata, allowedIp, allowedOrigin, override } = options;
   const { file, clear = [] } = options;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { definedFields } from '../../../platform/defined-fields.ts';
-import { readFields } from '../../api/read-object.ts';
+import { fieldsFor, readFields } from '../../api/read-object.ts';
 import { wholeNumber } from '../../option-values.ts';
 
 export interface PlanOptions {
@@ -22,10 +22,10 @@ export function planOptions(command: Command): Command {
     );
 }
 
-/** What `show` prints beside the terms of a plan. Its id is the argument of the command. */
-const READ_ONLY = ['rateLimitId', 'createdAt', 'lastUpdated', 'managedBy'];
+/** What `show` prints beside the id and the terms of a plan. */
+const READ_ONLY = ['createdAt', 'lastUpdated', 'managedBy'];
 
-/** The terms of a plan that the options name. */
+/** The terms of a plan that the options name, and the id that the file has. */
 export async function fieldsOf({
   limit,
   period,
@@ -36,4 +36,10 @@ export async function fieldsOf({
     ...(await readFields(file, READ_ONLY)),
     ...definedFields({ limit, period, description }),
   };
+}
+
+/** The terms that the options name for a plan that there is. Throws if the file is of another plan. */
+export async function termsFor(rateLimitId: string, options: PlanOptions): Promise<Record<string, unknown>> {
+  const record = { idField: 'rateLimitId', id: rateLimitId, file: options.file };
+  return fieldsFor(record, await fieldsOf(options));
 }

@@ -9,7 +9,7 @@ import type { Listing } from '../../output/columns.ts';
 import { shownCell } from '../../output/table.ts';
 import type { Terminal } from '../../terminal.ts';
 import { declareDelete } from './delete-plan.ts';
-import { fieldsOf, type PlanOptions, planOptions } from './plan-options.ts';
+import { fieldsOf, type PlanOptions, planOptions, termsFor } from './plan-options.ts';
 import { declarePreview } from './preview-plan.ts';
 
 type Plan = paths['/rate-limit/{rateLimitId}']['get']['responses'][200]['content']['application/json'];
@@ -89,7 +89,7 @@ function declareUpdate(plans: Command, terminal: Terminal): void {
     '\nExample:\n  tollgate plans update gold --limit 2000 --reason "asked for by sales"',
   );
   managed<PlanOptions>(audited(update), terminal, async ({ client, output }, [rateLimitId = ''], options) => {
-    const body = (await fieldsOf(options)) as PlanChange;
+    const body = (await termsFor(rateLimitId, options)) as PlanChange;
     const path = { rateLimitId };
     const call = client.PATCH('/rate-limit/{rateLimitId}', { params: { path }, body });
     await output.item(PLANS, await bodyOf(call));

@@ -3,7 +3,7 @@ import { bodyOf } from '../../../client/management-client.ts';
 import { managed } from '../../api/session.ts';
 import type { Declare } from '../../declare.ts';
 import type { Listing } from '../../output/columns.ts';
-import { fieldsOf, type PlanOptions, planOptions } from './plan-options.ts';
+import { type PlanOptions, planOptions, termsFor } from './plan-options.ts';
 
 type Operation = paths['/rate-limit/{rateLimitId}/preview']['post'];
 type Draft = Operation['requestBody']['content']['application/json'];
@@ -24,7 +24,7 @@ export const declarePreview: Declare = (plans, terminal) => {
     '\nExamples:\n  tollgate plans preview gold --limit 500\n  tollgate plans preview gold -f gold.yaml -o json',
   );
   managed<PlanOptions>(preview, terminal, async ({ client, output }, [rateLimitId = ''], options) => {
-    const body = (await fieldsOf(options)) as Draft;
+    const body = (await termsFor(rateLimitId, options)) as Draft;
     const path = { rateLimitId };
     const found = await bodyOf(client.POST('/rate-limit/{rateLimitId}/preview', { params: { path }, body }));
     await output.report(WORST, found.worst, found);

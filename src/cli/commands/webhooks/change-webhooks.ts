@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { paths } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
+import { fieldsFor } from '../../api/read-object.ts';
 import { keepSecret, makesSecret, type SecretFileOptions } from '../../api/secret-file.ts';
 import { audited, managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
@@ -57,7 +58,7 @@ Examples:
   );
   managed<CreateOptions>(audited(makesSecret(create)), terminal, async (session, [url], options) => {
     const { client, output } = session;
-    const fields = await webhookFieldsOf(options);
+    const { webhookId: _ofAnother, ...fields } = await webhookFieldsOf(options);
     const named = { ...(url !== undefined && { url }), ...(options.disabled && { enabled: false }) };
     // The gateway checks the fields, and names those that are missing or wrong.
     const body = { ...fields, ...named } as NewWebhook;
@@ -89,15 +90,18 @@ Examples:
   tollgate webhooks update Chat --disable --reason "moves to another server"`,
     );
   managed<UpdateOptions>(audited(update), terminal, async ({ client, output }, [webhook = ''], options) => {
-    const { to, enable, disable, clear = [] } = options;
+    const { to, enable, disable, clear = [], file } = options;
     if (enable && disable) throw new CommandFault('usage', '--enable and --disable exclude each other.');
+    const fields = await webhookFieldsOf(options);
+    const cleared = clearedFields(clear);
+    const id = await webhookIdOf(client, webhook);
     const body = {
-      ...(await webhookFieldsOf(options)),
+      ...fieldsFor({ idField: 'webhookId', id, file }, fields),
       ...(to !== undefined && { url: to }),
       ...((enable || disable) && { enabled: enable === true }),
-      ...clearedFields(clear),
+      ...cleared,
     };
-    const path = { webhookId: await webhookIdOf(client, webhook) };
+    const path = { webhookId: id };
     const changed = client.PATCH('/tollgate/webhook/{webhookId}', { params: { path }, body });
     await output.item(WEBHOOKS, await bodyOf(changed));
   });

@@ -1,12 +1,7 @@
 import type { Command } from 'commander';
-import type { paths } from '../../../client/management-api.ts';
 import { readFields } from '../../api/read-object.ts';
 import { CommandFault } from '../../command-fault.ts';
 import { collect } from '../../option-values.ts';
-
-/** The fields of a webhook that an update may change. */
-export type WebhookChange =
-  paths['/tollgate/webhook/{webhookId}']['patch']['requestBody']['content']['application/json'];
 
 export interface WebhookFieldOptions {
   readonly event?: readonly string[];
@@ -37,16 +32,16 @@ export function webhookFieldOptions(command: Command): Command {
     );
 }
 
-/** What `webhooks show` prints beside the fields that can be written. */
+/** What `webhooks show` prints beside the id and the fields that can be written. */
 const READ_ONLY = [
-  ...['webhookId', 'managedBy', 'secretHint', 'rotation', 'disabledReason', 'failingSince'],
+  ...['managedBy', 'secretHint', 'rotation', 'disabledReason', 'failingSince'],
   ...['createdAt', 'lastUpdated'],
 ];
 /** What is shown in place of the value of a header. */
 const MASK = '***';
 
-/** The fields that the options describe. The gateway checks the content of a file, and names its faults. */
-export async function webhookFieldsOf(options: WebhookFieldOptions): Promise<WebhookChange> {
+/** The fields that the options describe, and the id that the file has. The gateway checks the content of a file, and names its faults. */
+export async function webhookFieldsOf(options: WebhookFieldOptions): Promise<Record<string, unknown>> {
   const { event, onlyTag, description, batch, file } = options;
   const written = await readFields(file, READ_ONLY);
   const { headers } = written;
