@@ -22,6 +22,28 @@ describe('slow heads', () => {
       clearInterval(drip);
     }
   });
+
+  it('the time of a first head begins with its first byte, however old the connection is', async () => {
+    stage.backend.respond(OK);
+    const unused = [await stage.gateway.connect(), await stage.gateway.connect()] as const;
+    // Its head comes later than the others' connections, and is late.
+    const late = await stage.gateway.send('GET / HTTP/1.1\r\n');
+    await late.ended();
+    unused[0].send(stage.gateway.head('GET /'));
+    expect(await unused[0].head()).toMatch(/^HTTP\/1\.1 200 /);
+    unused[1].send('GET / HTTP/1.1\r\n');
+    expect(await unused[1].ended()).toMatch(/^HTTP\/1\.1 408 /);
+  });
+});
+
+describe('a connection that has not carried a byte', () => {
+  const stage = withGateway({ timeouts: { headMs: 100, keepAliveMs: 200 } });
+
+  it('is closed without a response', async () => {
+    const client = await stage.gateway.connect();
+    expect(await client.ended()).toBe('');
+    expect(client.ending).toBe('fin');
+  });
 });
 
 const CLIENT_IDLE_MS = 400;
@@ -35,8 +57,11 @@ describe('slow peers', () => {
     bodyIdleMs: 60_000,
   });
 
-  it('a connection that carries no byte is closed', async () => {
-    const client = await stage.gateway.connect();
+  /** A connection that ends when the idle timeout is over: its head has begun and does not go on. */
+  const idleConnection = () => stage.gateway.send('GET / HTTP/1.1\r\n');
+
+  it('a head that does not go on is closed', async () => {
+    const client = await idleConnection();
     await client.ended();
   });
 
@@ -56,7 +81,7 @@ describe('slow peers', () => {
   it('a body that makes progress may take longer than any of the timeouts', () =>
     unlessStalled(CLIENT_IDLE_MS, async () => {
       const connections = stage.backend.connections.length;
-      const idle = await stage.gateway.connect();
+      const idle = await idleConnection();
       const client = await stage.gateway.send(stage.gateway.head('POST /', 'Transfer-Encoding: chunked'));
       const backend = await stage.backend.connection(connections);
       // The end of the idle connection says that the idle timeout is over.
@@ -101,7 +126,7 @@ describe('slow peers', () => {
   it('a backend may take longer to respond than a client may be idle', async () => {
     const client = await stage.gateway.send(stage.gateway.head('GET /'));
     const backend = await stage.backend.connection();
-    const idle = await stage.gateway.connect();
+    const idle = await idleConnection();
     await idle.ended();
     backend.send(OK);
     await client.until((text) => text.endsWith('ok'));
@@ -112,7 +137,7 @@ describe('slow peers', () => {
     const client = await stage.gateway.send(stage.gateway.head('GET /'));
     await client.head();
     const backend = await stage.backend.connection();
-    const idle = await stage.gateway.connect();
+    const idle = await idleConnection();
     await idle.ended();
     backend.send('2\r\nok\r\n0\r\n\r\n');
     await client.until((text) => text.endsWith('0\r\n\r\n'));
@@ -122,8 +147,8 @@ describe('slow peers', () => {
     stage.backend.respond(OK);
     const client = await stage.gateway.send(stage.gateway.head('GET /'));
     await client.until((text) => text.endsWith('ok'));
-    // Longer than a connection that has not had a request yet.
-    const idle = await stage.gateway.connect();
+    // Longer than a connection within a head.
+    const idle = await idleConnection();
     await idle.ended();
     expect(client.ending).toBe('open');
     await client.ended();
@@ -139,7 +164,7 @@ describe('slow peers', () => {
     });
     const client = await stage.gateway.send(stage.gateway.head('GET /'));
     await client.until((text) => text.endsWith('ok'));
-    const idle = await stage.gateway.connect();
+    const idle = await idleConnection();
     await idle.ended();
     expect(client.ending).toBe('open');
     client.send(stage.gateway.head('POST /', 'Content-Length: 10'));
