@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AdminTokenRepository } from '../admins/admin-token-repository.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
-import { type ErrorCode, StoreUnavailable, TollgateError } from '../errors.ts';
+import { type ErrorCode, StoreBusy, StoreUnavailable, TollgateError } from '../errors.ts';
 import type { KeyService } from '../keys/key-service.ts';
 import { logChangedKeys } from '../keys/log-changed-keys.ts';
 import type { Grant } from '../permissions/principal.ts';
@@ -35,8 +35,11 @@ interface People {
   grantsOf(subject: string, nowMs: number): Promise<readonly Grant[]>;
 }
 
-/** What became of some keys of a job: the ids of those that were changed. `lost`: the job was cancelled, or another replica has it. */
-type Moved = readonly string[] | 'lost' | 'not allowed';
+/**
+ * What became of some keys of a job: the ids of those that were changed. `lost`: the job was cancelled, or another replica has it. `too many`:
+ * none of them was changed, and fewer may be.
+ */
+type Moved = readonly string[] | 'lost' | 'not allowed' | 'too many';
 
 /** The author of a job may do less than when the transaction began, which is rolled back. */
 class AuthorChanged extends Error {}
@@ -58,6 +61,8 @@ interface JobUnit {
  */
 export class JobRunner {
   readonly #options: JobRunnerOptions;
+  /** Most keys in a transaction. Fewer after one that took too long, until its job is done: another replica may have it meanwhile. */
+  #mostAtOnce = KEYS_AT_ONCE;
   #isStopped = false;
 
   constructor(options: JobRunnerOptions) {
@@ -84,10 +89,12 @@ export class JobRunner {
   async #work(job: Job): Promise<void> {
     const { store, holder, log } = this.#options;
     const keyIds = await store.keysFrom(job.id, job.done, KEYS_AT_ONCE);
-    const atOnce = Math.min(Math.ceil(job.total / LEAST_TRANSACTIONS), KEYS_AT_ONCE);
-    for (let start = 0; start < keyIds.length; start += atOnce) {
+    const usual = Math.ceil(job.total / LEAST_TRANSACTIONS);
+    for (let start = 0; start < keyIds.length; ) {
       if (this.#isStopped) return;
-      const result = await this.#change(job, keyIds.slice(start, start + atOnce), job.done + start);
+      const some = keyIds.slice(start, start + Math.min(usual, this.#mostAtOnce));
+      const result = await this.#change(job, some, job.done + start);
+      if (result === 'too many') continue;
       if (result === 'lost') return;
       if (result === 'not allowed') {
         await store.end(job.id, holder, 'stopped');
@@ -95,9 +102,11 @@ export class JobRunner {
         return;
       }
       logChangedKeys(log, { action: job.action, jobId: job.id }, result);
+      start += some.length;
     }
     if (job.done + keyIds.length < job.total) return;
     await store.end(job.id, holder, 'done');
+    this.#mostAtOnce = KEYS_AT_ONCE;
     log.info({ event: 'job_done', jobId: job.id, keys: job.total }, 'a job is done');
   }
 
@@ -106,7 +115,10 @@ export class JobRunner {
       return await this.#changeOnce(job, keyIds, position);
     } catch (error) {
       if (error instanceof AuthorChanged) return this.#change(job, keyIds, position);
-      throw error;
+      // A statement that takes too long takes less for fewer keys: the deletion of one may remove thousands of rows of usage.
+      if (!(error instanceof StoreBusy) || keyIds.length === 1) throw error;
+      this.#mostAtOnce = Math.ceil(keyIds.length / 4);
+      return 'too many';
     }
   }
 

@@ -5,6 +5,7 @@ import {
   InvalidBody,
   KeyNotFound,
   PlanNotFound,
+  StoreBusy,
   StoreUnavailable,
   type TollgateError,
 } from '../../src/errors.ts';
@@ -128,15 +129,37 @@ describe('A job', () => {
     expect(await changedKeys(jobId)).toEqual(ids);
   });
 
-  it('of many keys changes some at once, and each of them that can be changed', async () => {
-    const keys = Array.from({ length: 150 }, (_, number) => ({
+  /** Makes as many keys. Resolves with their ids. */
+  async function importKeys(count: number): Promise<string[]> {
+    const keys = Array.from({ length: count }, (_, number) => ({
       name: `key ${number}`,
       secret: createSecret('tg', systemRandom),
     }));
     const { body: imported } = await management.send('post', '/api-keys/import', { keys }).expect(200);
-    const ids: string[] = imported.results.map(
-      ({ consumerApiKeyId }: { consumerApiKeyId: string }) => consumerApiKeyId,
-    );
+    return imported.results.map(({ consumerApiKeyId }: { consumerApiKeyId: string }) => consumerApiKeyId);
+  }
+
+  it('goes on with fewer keys at once where a statement for several takes too long', async () => {
+    const ids = await importKeys(150);
+    const { body: job } = await management
+      .send('post', '/api-keys/bulk', { ids, action: 'add-tags', tags: ['of-a-slow-job'] })
+      .expect(201);
+    const sizes: number[] = [];
+    const slow = (usual: Keys): Keys => ({
+      ...usual,
+      updateAll(keyIds, changes, change) {
+        sizes.push(keyIds.length);
+        if (keyIds.length > 1) throw new StoreBusy('postgres', new Error('statement timeout'));
+        return usual.updateAll(keyIds, changes, change);
+      },
+    });
+    await replica('slow', { keys: slow }).run();
+    expect(await show(job.jobId)).toMatchObject({ state: 'done', done: 150, failedCount: 0 });
+    expect(sizes).toEqual([2, ...Array(150).fill(1)]);
+  });
+
+  it('of many keys changes some at once, and each of them that can be changed', async () => {
+    const ids = await importKeys(150);
     const [full = '', deleted = '', faulty = ''] = [ids[3], ids[60], ids[149]];
     const tags = Array.from({ length: 20 }, (_, number) => `tag-${number}`);
     await management.send('patch', `/consumer-api-key/${full}`, { tags }).expect(200);

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { parse } from 'yaml';
+import { limitDeletions } from '../support/limit-deletions.ts';
 import { until } from '../support/until.ts';
 import { actDuring, waitingForLocks } from '../support/waiting-for-locks.ts';
 import { START_MS, startManagement, type TestManagement } from './start-management.ts';
@@ -331,6 +332,15 @@ describe('prune', () => {
     const body = await apply({ config: {}, owner: `${owner}-misspelt`, prune: true });
     expect(body.summary).toEqual({ create: 0, update: 0, delete: 0, unchanged: 0 });
     expect(await keyOf(id('app'))).toBeDefined();
+  });
+
+  it('deletes many keys in parts, which each end within the time of a statement', async () => {
+    const { owner, plan, key, id } = newOwner();
+    const keys = Array.from({ length: 51 }, (_, number) => key(`app-${number}`, { rateLimitId: id('gold') }));
+    await apply({ config: { plans: [plan()], keys }, owner });
+    await limitDeletions(management.records.db, 'consumer_keys', 50);
+    expect((await apply({ config: {}, owner, prune: true })).summary).toMatchObject({ delete: 52 });
+    expect(await keyOf(id('app-50'))).toBeUndefined();
   });
 
   it('moves keys to another plan before it deletes theirs', async () => {

@@ -20,6 +20,8 @@ import { noteWebhookActions, writeWebhooks } from './write-webhooks.ts';
 
 /** Rows in one statement: each statement has a timeout. */
 const ROWS_AT_ONCE = 1000;
+/** Keys in one deletion, each of which may remove thousands of rows of usage. */
+const DELETED_AT_ONCE = 50;
 
 interface WriteOptions {
   readonly note: NoteAction;
@@ -31,7 +33,7 @@ interface WriteOptions {
 
 /**
  * `StateTransaction.write`, within a transaction that has locked the records that it changes. Each kind of change of plans and keys takes
- * one statement per thousand rows.
+ * one statement per thousand rows, the deletion of keys one per fifty.
  */
 export async function writeStateChanges(
   trx: RecordsDatabase,
@@ -112,7 +114,7 @@ async function updatePlans(
 }
 
 async function deleteKeys(trx: RecordsDatabase, keys: readonly ConsumerKey[]): Promise<void> {
-  for (const some of slicesOf(keys)) {
+  for (const some of slicesOf(keys, DELETED_AT_ONCE)) {
     const ids = some.map(({ id }) => id);
     await sql`DELETE FROM consumer_keys WHERE id = ANY (${ids}::text[])`.execute(trx);
   }
@@ -216,7 +218,6 @@ async function snapshotVersions(
   });
 }
 
-function* slicesOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
-  for (let start = 0; start < items.length; start += ROWS_AT_ONCE)
-    yield items.slice(start, start + ROWS_AT_ONCE);
+function* slicesOf<Item>(items: readonly Item[], atOnce = ROWS_AT_ONCE): Generator<readonly Item[]> {
+  for (let start = 0; start < items.length; start += atOnce) yield items.slice(start, start + atOnce);
 }
