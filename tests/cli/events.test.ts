@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { withReceiver } from '../events/support/with-receiver.ts';
 import { endChild } from '../support/end-child.ts';
@@ -17,6 +17,7 @@ const stage = withTollgate();
 const receiver = withReceiver();
 const running: ChildProcess[] = [];
 afterEach(async () => {
+  jest.useRealTimers();
   for (const child of running.splice(0)) await endChild(child);
 });
 
@@ -117,6 +118,30 @@ describe('tollgate events --follow', () => {
     expect(connections).toEqual([undefined, '7', '7', '8', '12']);
     expect(stdout).toBe('{"n":8}\n{"n":9}\n');
     expect([code, stderr.split('\n').at(-2)]).toEqual([3, 'No more.']);
+  });
+
+  it('fails with 75 and says why where nothing comes for longer than the time between heartbeats', async () => {
+    const real = [
+      'nextTick',
+      'queueMicrotask',
+      'setImmediate',
+      'setInterval',
+      'performance',
+      'Date',
+    ] as const;
+    jest.useFakeTimers({ doNotFake: [...real] });
+    const ended = await withServer(
+      (_req, res) => {
+        // As a proxy that holds the first chunks back.
+        res.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+        setImmediate(() => jest.advanceTimersByTime(45_000));
+      },
+      (url) => follow({ TOLLGATE_URL: url, TOLLGATE_TOKEN: 't' }, '--retries', '0'),
+    );
+    expect(ended).toEqual({
+      ...{ code: 75, stdout: '' },
+      stderr: 'The gateway has sent nothing for 45 s. A proxy in front of it may hold the stream back.\n',
+    });
   });
 
   it('fails with 75 without a gateway, and with 1 at a server that is none', async () => {

@@ -28,14 +28,14 @@ async function ownSecret(): Promise<string> {
 /** An open stream. */
 class Stream {
   readonly status: number;
-  readonly contentType: string | null;
+  readonly headers: Headers;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   readonly #abort: AbortController;
   #text = '';
 
   private constructor(response: Response, abort: AbortController) {
     this.status = response.status;
-    this.contentType = response.headers.get('content-type');
+    this.headers = response.headers;
     this.#reader = response.body?.getReader();
     this.#abort = abort;
   }
@@ -75,7 +75,10 @@ describe('the stream of events', () => {
   it('has what happens from now on, and goes on after Last-Event-ID', async () => {
     const before = await management.createKey();
     const stream = await Stream.open('?type=tollgate.plan.*,tollgate.key.*');
-    expect([stream.status, stream.contentType]).toEqual([200, 'text/event-stream; charset=utf-8']);
+    expect([stream.status, stream.headers.get('content-type')]).toEqual([
+      200,
+      'text/event-stream; charset=utf-8',
+    ]);
     const [first, second] = [await management.createKey(), await management.createKey()];
     const [one, two] = [await stream.next(), await stream.next()];
     expect([one, two].map((message) => message?.event.subject)).toEqual([first.id, second.id]);
@@ -86,6 +89,15 @@ describe('the stream of events', () => {
     const resumed = [await again.next(), await again.next()];
     expect(resumed.map((message) => message?.event.subject)).toEqual([second.id, third.id]);
     again.close();
+  });
+
+  it('asks proxies to pass it on as it comes, neither kept nor compressed', async () => {
+    const stream = await Stream.open();
+    stream.close();
+    expect([stream.headers.get('x-accel-buffering'), stream.headers.get('cache-control')]).toEqual([
+      'no',
+      'no-store, no-transform',
+    ]);
   });
 
   it('has only the types and tags that the token may hear', async () => {

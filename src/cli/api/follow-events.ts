@@ -4,6 +4,7 @@ import type { paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
 import { ManagementFault } from '../../client/management-fault.ts';
 import { isCertificateFault } from '../../client/retrying-fetch.ts';
+import { CommandFault } from '../command-fault.ts';
 import type { Session } from './session.ts';
 
 /** Which events are followed. */
@@ -78,7 +79,12 @@ async function* refreshing(chunks: AsyncIterable<string>, timer: NodeJS.Timeout)
 }
 
 /** A connection that breaks without a sign, as after the sleep of a laptop, sends no heartbeats. */
-class StreamSilent extends Error {}
+class StreamSilent extends CommandFault {
+  constructor() {
+    const message = `The gateway has sent nothing for ${SILENCE_MS / 1000} s. A proxy in front of it may hold the stream back.`;
+    super('unavailable', message);
+  }
+}
 
 /** The wait of a command that follows something before it tries again. It doubles with each of the `failures` before in a row. */
 export function waitMsAfter(failures: number): number {

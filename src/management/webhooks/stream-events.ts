@@ -33,7 +33,8 @@ export const streamEvents: Endpoint = {
   errors: ['invalid_parameter'],
   async handle({ query, principal, isHead, header }, { streams, tokens, sessions, clock }) {
     const events = patternsOf(readText(query, 'type'), principal);
-    const headers = { 'X-Accel-Buffering': 'no' };
+    // Proxies that buffer, or that compress and so hold small chunks back, pass each chunk on at once.
+    const headers = { 'X-Accel-Buffering': 'no', 'Cache-Control': 'no-store, no-transform' };
     if (isHead) return new StreamedText('text/event-stream', [], headers);
     const chunks = await streams.open({
       client: principal.id ?? principal.type,
