@@ -99,7 +99,7 @@ describe('alerts, dashboard and runbook', () => {
         name: 'queries',
         rules: expressions.map((expr, index) => ({
           record: `query:${index}`,
-          expr: expr.replaceAll('$__rate_interval', '5m').replaceAll('$job', '.*'),
+          expr: withVariables(expr),
         })),
       },
     ];
@@ -110,13 +110,24 @@ describe('alerts, dashboard and runbook', () => {
   });
 });
 
+describe('the dashboard', () => {
+  it('tells installations apart by namespace and job, as the alerts do', async () => {
+    const selectors = expressionsOf(JSON.parse(await readFile(DASHBOARD, 'utf8')))
+      // Redis has one exporter for all.
+      .filter((expression) => !expression.includes('redis_memory') && !expression.includes('redis_evicted'))
+      .flatMap((expression) => expression.match(/\b(?:tollgate|process)_\w+(?:\{[^}]*\})?/g) ?? []);
+    expect(selectors.length).toBeGreaterThan(40);
+    for (const selector of selectors) expect(selector).toContain('{namespace=~"$namespace",job=~"$job"');
+  });
+});
+
 describe('dashboard and runbook', () => {
   it('count the replicas that decide without Redis, however many workers each has', async () => {
     const isAboutDegraded = (query: string) => query.includes('tollgate_limiter_degraded');
     const number = expressionsOf(JSON.parse(await readFile(DASHBOARD, 'utf8'))).find(isAboutDegraded);
     const part = (await queriesOfRunbook()).find(isAboutDegraded);
     const sample = (expr: string | undefined, value: number) => ({
-      ...{ expr: expr?.replaceAll('$job', '.*'), eval_time: '0m', exp_samples: [{ labels: '{}', value }] },
+      ...{ expr: withVariables(expr ?? ''), eval_time: '0m', exp_samples: [{ labels: '{}', value }] },
     });
     const test = {
       interval: '1m',
@@ -142,6 +153,14 @@ describe('the runbook', () => {
     for (const section of sections) expect(section).toContain('```promql\n');
   });
 });
+
+/** An expression of the dashboard with all installations chosen. */
+function withVariables(expression: string): string {
+  return expression
+    .replaceAll('$__rate_interval', '5m')
+    .replaceAll('$namespace', '.*')
+    .replaceAll('$job', '.*');
+}
 
 /** Every `expr` anywhere in a dashboard. */
 function expressionsOf(value: unknown): readonly string[] {

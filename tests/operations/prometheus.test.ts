@@ -104,7 +104,12 @@ describe('the metrics', () => {
     const expressions = expressionsOf(JSON.parse(await readFile(DASHBOARD, 'utf8')))
       .concat(await queriesOfRunbook())
       .filter((expression) => !FOREIGN.test(expression))
-      .map((expression) => expression.replaceAll('$__rate_interval', '30s').replaceAll('$job', 'tollgate'));
+      .map((expression) =>
+        expression
+          .replaceAll('$__rate_interval', '30s')
+          .replaceAll('$namespace', '.*')
+          .replaceAll('$job', 'tollgate'),
+      );
     expect(expressions.length).toBeGreaterThan(30);
     const unanswered = new Set(expressions);
     await until(async () => {
