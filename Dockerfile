@@ -60,7 +60,8 @@ USER 1000:1000
 EXPOSE 8080 9090
 # SIGTERM starts the drain (SHUTDOWN_DELAY_MS + SHUTDOWN_DRAIN_MS) and then the last writes: `docker stop --timeout 85`.
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
+# The timeout is for a Node that starts on a busy machine.
+HEALTHCHECK --interval=10s --timeout=10s --start-period=20s --retries=3 \
   CMD ["node", "-e", "const { OPS_HOST, HOST, OPS_PORT } = process.env; http.get({ host: OPS_HOST || HOST || '127.0.0.1', port: OPS_PORT || 9090, path: '/livez' }, r => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
 ENTRYPOINT ["node"]
 # One thread compiles and collects beside the one that serves: docs/performance.md, "Threads".

@@ -217,6 +217,11 @@ describe('the image', () => {
     }
   });
 
+  it('is given the time to start a Node for its health check where the machine is busy', async () => {
+    const [check = ''] = await values('HEALTHCHECK');
+    expect(check).toContain('--timeout=10s');
+  });
+
   it('is healthy while the ops port says that it lives', async () => {
     let status = 200;
     const server = createServer((req, res) => {
@@ -352,6 +357,8 @@ describe('docker compose up', () => {
     const command = String((await readCompose()).services.redis?.command);
     expect(command).toContain('--maxmemory-policy noeviction');
     expect(command).toContain('--appendonly yes');
+    // A snapshot that can't be made, as without memory for a fork, would end all writes, although the file of appended commands has them.
+    expect(command).toContain('--save ""');
   });
 
   it('pins every image by digest, and mounts files that exist', async () => {

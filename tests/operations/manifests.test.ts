@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
+import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
@@ -199,6 +200,15 @@ describe.each(OVERLAYS)('the overlay %s', (overlay) => {
     const read = readSettings({ ...settings, ...sample, NODE_ENV: 'production' });
     expect(read.autoMigrate).toBe(overlay === 'dev');
     expect(read.shutdownDelayMs).toBe(5000);
+  });
+});
+
+describe('the Redis of the overlay dev', () => {
+  it('appends all writes to a file, and makes no snapshots, which would end all writes where one fails', () => {
+    const { spec } = find<IStatefulSet>('dev', 'StatefulSet', 'redis');
+    const args = spec?.template.spec?.containers[0]?.args?.join(' ');
+    expect(args).toContain('--appendonly yes');
+    expect(args).toMatch(/--save (?= --|$)/);
   });
 });
 
