@@ -70,6 +70,12 @@ describe('the values of the chart', () => {
     expect(validate({ secretSettings: ['TRUSTED_PROXIES'] })).toBe(false);
   });
 
+  it('have metrics read often enough for the alerts, which look at two minutes: once a minute at least', () => {
+    const accepted = (interval: string) => validate({ serviceMonitor: { interval } });
+    expect(['500ms', '1s', '15s', '59s', '60s', '1m'].filter((each) => !accepted(each))).toEqual([]);
+    expect(['0s', '61s', '100s', '2m', '1h', '15'].filter(accepted)).toEqual([]);
+  });
+
   it('are described one by one in docs/chart.md (`npm run chart-guide`)', () => {
     expect(readFileSync(CHART_GUIDE, 'utf8')).toBe(chartGuideWithValues());
   });
