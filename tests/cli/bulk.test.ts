@@ -98,12 +98,19 @@ describe('tollgate keys bulk', () => {
   it('changes more than 100 keys only with --yes, and any only where that was said', async () => {
     await makeKeys('many', 101);
     const unasked = await bulk('disable', '--tag', 'many');
-    expect(unasked).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Dry run: .*101 keys.*--yes/) });
+    expect(unasked).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(`^Dry run on ${stage.url}: .*101 keys.*--yes`),
+    });
     expect(JSON.parse(unasked.stdout)).toEqual({ dryRun: true, action: 'disable', total: 101, notFound: 0 });
     const few = await bulk('disable', '--search', 'many 100');
-    expect(few).toMatchObject({ code: 64, stdout: '', stderr: expect.stringMatching(/for 1 key\..*--yes/) });
+    expect(few).toMatchObject({
+      code: 64,
+      stdout: '',
+      stderr: expect.stringMatching(`^On ${stage.url}: .*for 1 key\\..*--yes`),
+    });
     const dry = await bulk('disable', '--tag', 'many', '--yes', '--dry-run');
-    expect(dry).toMatchObject({ code: 0, stderr: 'Dry run: disable for 101 keys.\n' });
+    expect(dry).toMatchObject({ code: 0, stderr: `Dry run on ${stage.url}: disable for 101 keys.\n` });
     expect((await listed('many')).every(({ enabled }) => enabled)).toBe(true);
     const done = await bulk('disable', '--tag', 'many', '--yes', '--expect', '101');
     expect(JSON.parse(done.stdout)).toMatchObject({ state: 'done', done: 101 });

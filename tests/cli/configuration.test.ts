@@ -153,7 +153,8 @@ describe('tollgate config apply', () => {
     ]);
     expect(dry.code).toBe(64);
     const dryTable = await stage.tollgate.run(['config', 'apply', file, '--owner', owner, '--dry-run']);
-    expect(dryTable).toMatchObject({ code: 0, stderr: expect.stringContaining('Dry run: 2 to create') });
+    const said = expect.stringContaining(`Dry run on ${stage.url}: 2 to create`);
+    expect(dryTable).toMatchObject({ code: 0, stderr: said });
     expect(await stage.tollgate.json('keys', 'list', '--search', 'c-app')).toEqual([]);
   });
 

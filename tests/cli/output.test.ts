@@ -157,6 +157,7 @@ describe('a question on a terminal', () => {
     const words = ['keys', 'delete', 'asked about'];
     const declined = await onTerminal(words, { input: 'n\n' });
     expect(declined.stdout).toMatch(/The key asked about \(key_\w+\) is deleted for good\. Go on\? \[y\/N\]/);
+    expect(declined.stdout).toContain(`On ${stage.url}: The key`);
     expect(declined).toMatchObject({ code: 1, stdout: expect.stringContaining('Nothing was changed.') });
     for (const input of ['\u0003', '\u0004']) {
       const left = await onTerminal(words, { input, prompt: 'Go on?' });

@@ -16,15 +16,15 @@ export function destructive(command: Command): Command {
     .option('--dry-run', 'say what would be done, and do nothing');
 }
 
-/** Asks whether to go on, after saying what will happen. Without a terminal there is no one to ask: `--yes` is needed. */
+/** Asks whether to go on, after saying what will happen, and at which gateway. Without a terminal there is no one to ask: `--yes` is needed. */
 export async function isConfirmed(
   sentence: string,
   { yes, dryRun }: ConfirmationOptions,
-  { terminal, output }: Session,
+  { url, terminal, output }: Session,
 ): Promise<boolean> {
-  const consequence = shownCell(sentence);
+  const consequence = `${url}: ${shownCell(sentence)}`;
   if (dryRun) {
-    output.note(`Dry run: ${consequence}`);
+    output.note(`Dry run on ${consequence}`);
     return false;
   }
   if (yes) return true;
@@ -32,11 +32,11 @@ export async function isConfirmed(
   if (!terminal.stdin.isTTY || terminal.stdin.readableEnded)
     throw new CommandFault(
       'usage',
-      `${consequence} There is no terminal to ask at: repeat the command with --yes.`,
+      `On ${consequence} There is no terminal to ask at: repeat the command with --yes.`,
     );
   const lines = createInterface({ input: terminal.stdin, output: terminal.stderr });
   try {
-    const response = await lines.question(`${consequence} Go on? [y/N] `).catch((error: unknown) => {
+    const response = await lines.question(`On ${consequence} Go on? [y/N] `).catch((error: unknown) => {
       // Ctrl-C or Ctrl-D. It leaves the cursor behind the question.
       terminal.stderr.write('\n');
       if (error instanceof Error && error.name === 'AbortError') return '';

@@ -54,13 +54,14 @@ Examples:
   tollgate keys bulk delete --status expired --expect 214 --yes -o json`,
     );
   managed<BulkCommandOptions>(destructive(bulk), terminal, async (session, words, options) => {
-    const { client, output } = session;
+    const { client, output, url } = session;
     const request = await bulkRequestOf(client, words, options);
     const counted = await countKeys(client, request, options.expect);
     const isTooMany = counted.total > MOST_WITHOUT_YES && !options.yes;
     if (options.dryRun || isTooMany) {
       await output.item(DRY_RUN, counted);
-      output.note(`Dry run: ${consequenceOf(counted)}${options.dryRun ? '' : ' With --yes it is done.'}`);
+      const remedy = options.dryRun ? '' : ' With --yes it is done.';
+      output.note(`Dry run on ${url}: ${consequenceOf(counted)}${remedy}`);
       return requireAllFound(counted);
     }
     if (!(await isConfirmed(consequenceOf(counted), options, session))) return;
