@@ -1,5 +1,4 @@
-import { pino } from 'pino';
-import { type Logger, loggerOptions, standardOutput } from './logger.ts';
+import { type Logger, loggerTo, standardOutput, WHOLE_BYTES } from './logger.ts';
 
 /** A logger for many lines, which are written in batches. */
 export interface BufferedLogger {
@@ -8,8 +7,6 @@ export interface BufferedLogger {
   flush(): Promise<void>;
 }
 
-/** The largest atomic write to a pipe: PIPE_BUF of Linux. */
-const WHOLE_BYTES = 4096;
 /** The longest that a line is buffered. Milliseconds. */
 const WAIT_MS = 200;
 
@@ -21,11 +18,10 @@ export function createBufferedLogger(): BufferedLogger {
   const destination = standardOutput({
     sync: false,
     minLength: WHOLE_BYTES - 1,
-    maxWrite: WHOLE_BYTES,
     periodicFlush: WAIT_MS,
   });
   return {
-    lines: pino(loggerOptions('info'), destination),
+    lines: loggerTo(destination, 'info'),
     // Not with its `flushSync`, which does not wait for a write that is under way.
     flush: () => new Promise((resolve) => destination.flush(() => resolve())),
   };

@@ -9,6 +9,8 @@ const FULL_PIPE_MS = 10;
 /** After this number of pauses in a row the reader counts as stalled: one second. */
 const STALLED_AFTER = 100;
 
+/** The largest atomic write to a pipe: PIPE_BUF of Linux. Other processes write their lines to the same pipe. */
+export const WHOLE_BYTES = 4096;
 /** The most bytes of lines that wait for a slow reader, or for space. Further lines are dropped, because a log must not stop the traffic. */
 const WAITING_BYTES = 1024 * 1024;
 /** The file that standard output was opened for can't grow: its disk, or a quota, is full. */
@@ -22,7 +24,22 @@ export type LogLevel = 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug' 
  * never a request, a header or a body, so that no secret can reach a line.
  */
 export function createLogger(level: LogLevel): Logger {
-  return pino(loggerOptions(level), standardOutput({}));
+  return loggerTo(standardOutput({}), level);
+}
+
+/** Logs lines of this level to standard output, and, once its reader goes on, a line with the number of those that were dropped. */
+export function loggerTo(output: ReturnType<typeof standardOutput>, level: LogLevel): Logger {
+  const log = pino(loggerOptions(level), output);
+  let dropped = 0;
+  output.on('drop', () => {
+    dropped += 1;
+  });
+  output.on('drain', () => {
+    if (dropped === 0) return;
+    log.warn({ event: 'log_lines_dropped', lines: dropped }, 'lines of the log were dropped');
+    dropped = 0;
+  });
+  return log;
 }
 
 /**
@@ -30,7 +47,12 @@ export function createLogger(level: LogLevel): Logger {
  * written with a later one. Other errors of writing are thrown.
  */
 export function standardOutput(options: Parameters<typeof pino.destination>[0] & object) {
-  const output = pino.destination({ ...options, dest: STANDARD_OUTPUT, maxLength: WAITING_BYTES });
+  const output = pino.destination({
+    ...options,
+    dest: STANDARD_OUTPUT,
+    maxLength: WAITING_BYTES,
+    maxWrite: WHOLE_BYTES,
+  });
   output.prependListener('error', (error: NodeJS.ErrnoException) => {
     // pino stops writing at EPIPE only.
     if (error.code === 'EIO') error.code = 'EPIPE';
@@ -50,12 +72,13 @@ interface Buffered {
   _len: number;
 }
 
-function takeBuffered(output: Buffered): Buffer {
+/** The texts that are not written yet, each of whole lines. */
+function takeBuffered(output: Buffered): readonly Buffer[] {
   const unwritten = output._writing ? '' : output._writingBuf;
-  const taken = Buffer.concat([unwritten, ...output._bufs].map((text) => Buffer.from(text)));
+  const taken = [unwritten, ...output._bufs].map((text) => Buffer.from(text));
   output._bufs = [];
   if (!output._writing) output._writingBuf = '';
-  output._len -= taken.length;
+  for (const { length } of taken) output._len -= length;
   return taken;
 }
 
@@ -63,12 +86,13 @@ function takeBuffered(output: Buffered): Buffer {
  * Waits for a slow reader, and gives up if it has stalled, or at any other error. This holds for a non-blocking pipe: a write to a full
  * blocking one can't be given up, so the process ends when the reader goes on or is gone.
  */
-function writeAll(text: Buffer): void {
-  let rest = text;
+function writeAll(texts: readonly Buffer[]): void {
+  const waiting = texts.filter(({ length }) => length > 0);
   let pauses = 0;
-  while (rest.length > 0 && pauses < STALLED_AFTER) {
+  for (let rest = waiting.shift(); rest !== undefined && pauses < STALLED_AFTER; ) {
     try {
       rest = rest.subarray(writeSync(STANDARD_OUTPUT, rest));
+      if (rest.length === 0) rest = waiting.shift();
       pauses = 0;
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return;
@@ -79,7 +103,7 @@ function writeAll(text: Buffer): void {
 }
 
 /** What each line of each logger has. */
-export function loggerOptions(level: LogLevel): { level: LogLevel; base: object; timestamp: () => string } {
+function loggerOptions(level: LogLevel): { level: LogLevel; base: object; timestamp: () => string } {
   return {
     level,
     base: { service: 'tollgate', pid: process.pid },
