@@ -15,10 +15,12 @@ import type { ConsumerKey } from '../../src/keys/consumer-key.ts';
 import type { UpdatedKey, UpdateFailure } from '../../src/keys/key-repository.ts';
 import type { KeyService } from '../../src/keys/key-service.ts';
 import { PRESETS } from '../../src/permissions/scopes.ts';
+import { idMaker } from '../../src/platform/id-maker.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createSecret } from '../../src/secrets/secret-format.ts';
 import type { RecordUnit } from '../../src/storage/postgres/record-units.ts';
 import { startManagement, type TestManagement } from '../management/start-management.ts';
+import { sampleChange } from '../support/sample-records.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
@@ -345,6 +347,28 @@ describe('A job', () => {
     await replica('a').run();
     const failed = [{ consumerApiKeyId: id, code: 'plan_not_found' }];
     expect(await show(job.jobId)).toMatchObject({ state: 'done', failedCount: 1, failed });
+  });
+
+  it('is not made beyond the number that may run, also where several are made at once', async () => {
+    const { jobs, db } = management.records;
+    const running = db.selectFrom('jobs').select('id').where('state', '=', 'running');
+    const mostRunning = (await running.execute()).length + 1;
+    const makeId = idMaker('job_', management.clock, systemRandom);
+    const make = () => {
+      const id = makeId();
+      const job = { id, action: 'delete', changes: null, allowedUntilMs: null } as const;
+      return jobs.insert({ ...job, change: sampleChange({ jobId: id }) }, ['key'], mostRunning);
+    };
+    // None can be committed before all of them wait.
+    const { making } = await db.transaction().execute(async (transaction) => {
+      await sql`SELECT FROM audit_log_ends FOR UPDATE`.execute(transaction);
+      const making = Promise.all([make(), make(), make()]);
+      await until(async () => (await waitingForLocks(db)) === 3);
+      return { making };
+    });
+    expect((await making).toSorted()).toEqual([false, false, true]);
+    expect(await running.execute()).toHaveLength(mostRunning);
+    for (const { id } of await running.execute()) await cancel(id);
   });
 
   it('is removed with its keys some time after its end', async () => {

@@ -9,4 +9,6 @@ export const ADVISORY_LOCKS = {
   configurations: 7_404_265_352,
   /** Making events that time brings about. */
   timedEvents: 7_404_265_353,
+  /** Making jobs, whose number is bounded. */
+  jobs: 7_404_265_354,
 } as const;

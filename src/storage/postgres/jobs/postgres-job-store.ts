@@ -5,6 +5,7 @@ import type { ErrorCode } from '../../../errors.ts';
 import { type Job, type JobFailure, jobTarget } from '../../../jobs/job.ts';
 import type { JobPage, JobStep, JobStore, NewJob } from '../../../jobs/job-store.ts';
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
+import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import { actorColumns, actorOfRow } from '../audit/audit-log-tables.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
 import { countRows } from '../count-rows.ts';
@@ -25,6 +26,8 @@ export class PostgresJobStore implements JobStore {
 
   insert(job: NewJob, keyIds: readonly string[], mostRunning: number): Promise<boolean> {
     return this.#changes.make(job.change, async (trx, note) => {
+      // Otherwise each of several requests would count the jobs before the others are committed.
+      await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.jobs})`.execute(trx);
       const running = await countRows(trx.selectFrom('jobs').where('state', '=', 'running'));
       if (running >= mostRunning) return false;
       await trx.insertInto('jobs').values(rowOfJob(job, keyIds.length)).execute();
