@@ -197,9 +197,9 @@ function wireRequestParts(
   { settings, platform, shutdown }: ReplicaContext,
   redactor: SecretRedactor,
 ): RequestParts {
-  const { clock, random, log } = platform;
+  const { clock, random } = platform;
   const mask = (text: string): string => redactor.masked(text);
-  const observers = observeRequests(settings, { clock, log, bufferedLogger: createBufferedLogger, mask });
+  const observers = observeRequests(settings, { ...platform, bufferedLogger: createBufferedLogger, mask });
   shutdown.add('access log', CLOSE_DEADLINE_MS, () => observers.flush());
   return {
     observers,

@@ -40,7 +40,7 @@ export interface RequestObservers {
 }
 
 /** What the observers need besides the settings. */
-export interface ObserverOptions extends Pick<Platform, 'clock' | 'log'> {
+export interface ObserverOptions extends Pick<Platform, 'clock' | 'random' | 'log'> {
   readonly bufferedLogger: () => BufferedLogger;
   /** Masks secrets in a path. */
   readonly mask: (path: string) => string;
@@ -53,7 +53,7 @@ export function observeRequests(
     metricsPerKey,
     backendUrl,
   }: Pick<Settings, 'accessLog' | 'metricsPerKey' | 'backendUrl'>,
-  { clock, log, bufferedLogger, mask }: ObserverOptions,
+  { clock, random, log, bufferedLogger, mask }: ObserverOptions,
 ): RequestObservers {
   const metrics = new RequestMetrics([
     ...DOCUMENTED_ENDPOINTS.map(({ operationId }) => operationId),
@@ -66,7 +66,8 @@ export function observeRequests(
   const backend = backendUrl?.host ?? '';
   const reachability = new BackendReachability(backend, { log, clock });
   const buffered = rate > 0 && log.isLevelEnabled('info') ? bufferedLogger() : undefined;
-  const accessLog = buffered && new AccessLog({ rate, lines: buffered.lines, backend, mask });
+  const credit = random.bytes(4).readUInt32BE() / 2 ** 32;
+  const accessLog = buffered && new AccessLog({ rate, credit, lines: buffered.lines, backend, mask });
   const decided = (summary: ExchangeSummary, route: Route): void => {
     metrics.observe(summary.outcome, summary, route);
     if (summary.decision !== undefined) metrics.decided(summary.decision);

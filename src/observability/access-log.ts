@@ -57,6 +57,8 @@ interface LoggedRejectedRequest extends Pick<LoggedRequest, 'requestId' | 'statu
 export interface AccessLogOptions {
   /** The fraction of requests that is logged: above 0, and 1 for all. */
   readonly rate: number;
+  /** The part of a line with which the count for the sample begins, by chance: from 0 to below 1. */
+  readonly credit: number;
   readonly lines: Logger;
   /** Host and port of the backend. */
   readonly backend: string;
@@ -75,10 +77,11 @@ const PATH_LIMIT = 1024;
 export class AccessLog {
   readonly #options: AccessLogOptions;
   /** The fraction of a line that the requests so far have earned. A line is written when it reaches 1. */
-  #credit = 0;
+  #credit: number;
 
   constructor(options: AccessLogOptions) {
     this.#options = options;
+    this.#credit = options.credit;
   }
 
   /** Called when the response to a decided request has ended. */

@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
 import { observeRequests } from '../../src/app/request-observers.ts';
 import { KeyMetrics } from '../../src/observability/key-metrics.ts';
 import type { BufferedLogger } from '../../src/platform/buffered-logger.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger, type LogLevel } from '../../src/platform/logger.ts';
+import { systemRandom } from '../../src/platform/random.ts';
 import type { ExchangeSummary } from '../../src/proxy/steps/record.ts';
 
 const request: ExchangeSummary = {
@@ -40,12 +42,31 @@ describe('observing requests', () => {
     const log = createLogger(level);
     const observers = observeRequests(
       { accessLog, metricsPerKey: 0, backendUrl: new URL('http://backend.example') },
-      { clock: systemClock, log, bufferedLogger, mask: (path) => path },
+      { clock: systemClock, random: systemRandom, log, bufferedLogger, mask: (path) => path },
     );
     observers.proxied(request);
     void observers.flush();
     expect(loggers).toBe(made);
     expect(observers.readings).toEqual([]);
+  });
+
+  it.each([
+    [0x00, '/second'],
+    [0xff, '/first'],
+  ])('samples requests in turn so that chance chooses which: of random bytes %i the %s', (byte, chosen) => {
+    const paths: string[] = [];
+    const lines = pino({}, { write: (line: string) => void paths.push(JSON.parse(line).path) });
+    const observers = observeRequests(
+      { accessLog: 0.5, metricsPerKey: 0, backendUrl: null },
+      {
+        ...{ clock: systemClock, log: lines, mask: (path) => path },
+        random: { bytes: (count) => Buffer.alloc(count, byte) },
+        bufferedLogger: () => ({ lines, flush: async () => {} }),
+      },
+    );
+    for (let turn = 0; turn < 3; turn += 1)
+      for (const path of ['/first', '/second']) observers.proxied({ ...request, path });
+    expect(paths).toEqual([chosen, chosen, chosen]);
   });
 });
 
