@@ -1,10 +1,16 @@
 import { createServer, type RequestListener, setGlobalProxyFromEnv } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import { BlockList, createServer as createTcpServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { AddressPolicy } from '../../src/events/delivery/address-policy.ts';
 import { DeliverySender } from '../../src/events/delivery/send-delivery.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import {
+  LOCALHOST_CERTIFICATE,
+  LOCALHOST_KEY,
+  trustLocalhost,
+} from '../proxy/support/localhost-certificate.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 const NEVER = new AbortController().signal;
@@ -95,11 +101,45 @@ describe('a request to a webhook', () => {
     expect(paths).toEqual(['/in']);
   });
 
+  it('over TLS resumes the session of the one before, on a new connection to the address checked for it', async () => {
+    closings.push(trustLocalhost());
+    const sessions: boolean[] = [];
+    const server = createHttpsServer({ cert: LOCALHOST_CERTIFICATE, key: LOCALHOST_KEY }, (_req, res) => {
+      res.writeHead(204).end();
+    }).on('secureConnection', (socket) => sessions.push(socket.isSessionReused()));
+    closings.push(() => server.close());
+    const each = { ...outgoing(1), url: new URL(`https://localhost:${await listenOnLoopback(server)}/`) };
+    const allowedNetworks = new BlockList();
+    allowedNetworks.addAddress('127.0.0.1');
+    const resolved = ['127.0.0.1', '127.0.0.1', '127.0.0.2'];
+    const policy = new AddressPolicy({ allowHttp: true, allowedNetworks }, async () => [
+      { address: resolved.shift() ?? '', family: 4 },
+    ]);
+    const one = new DeliverySender(policy, systemClock);
+    const outcomes = [await one.send(each, NEVER), await one.send(each, NEVER), await one.send(each, NEVER)];
+    expect(outcomes.map(({ responseStatus, fault }) => responseStatus ?? fault)).toEqual([
+      204,
+      204,
+      'address_not_allowed',
+    ]);
+    expect(sessions).toEqual([false, true]);
+  });
+
   it('uses no proxy of the environment', async () => {
+    closings.push(trustLocalhost());
     const port = await receiver((_req, res) => void res.writeHead(204).end());
-    const restore = setGlobalProxyFromEnv({ HTTP_PROXY: 'http://127.0.0.1:1' });
+    const secure = createHttpsServer({ cert: LOCALHOST_CERTIFICATE, key: LOCALHOST_KEY }, (_req, res) => {
+      res.writeHead(204).end();
+    });
+    closings.push(() => secure.close());
+    const url = new URL(`https://localhost:${await listenOnLoopback(secure)}/`);
+    const restore = setGlobalProxyFromEnv({
+      HTTP_PROXY: 'http://127.0.0.1:1',
+      HTTPS_PROXY: 'http://127.0.0.1:1',
+    });
     try {
       expect(await sender().send(outgoing(port), NEVER)).toMatchObject({ responseStatus: 204 });
+      expect(await sender().send({ ...outgoing(1), url }, NEVER)).toMatchObject({ responseStatus: 204 });
     } finally {
       restore();
     }

@@ -1,6 +1,11 @@
 import type { LookupAddress } from 'node:dns';
-import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
-import { request as requestHttps } from 'node:https';
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  type IncomingMessage,
+  request as requestHttp,
+} from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Clock } from '../../platform/clock.ts';
 import { systemCodeOf } from '../../platform/system-code.ts';
@@ -24,6 +29,12 @@ export interface SendResult {
   readonly retryAfter: string | null;
 }
 
+const CONNECTIONS = {
+  /** Each request is made to an address that was checked for it. */
+  keepAlive: false,
+  /** How long one address of several is tried before the next one: a lost packet is sent again after a second. Milliseconds. */
+  autoSelectFamilyAttemptTimeout: 2500,
+} as const;
 /** How long a request may take, from the look-up of the name to the head of the response. Milliseconds. */
 const DELIVERY_TIMEOUT_MS = 15_000;
 /** The most of a response's body that is read. */
@@ -43,6 +54,9 @@ export class DeliverySender {
   readonly #policy: AddressPolicy;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
+  // Not the agents that all share, which may use a proxy. That of HTTPS keeps TLS sessions: the next connection needs no full handshake.
+  readonly #http = new HttpAgent(CONNECTIONS);
+  readonly #https = new HttpsAgent(CONNECTIONS);
 
   constructor(policy: AddressPolicy, clock: Clock, timeoutMs = DELIVERY_TIMEOUT_MS) {
     this.#policy = policy;
@@ -67,12 +81,12 @@ export class DeliverySender {
 
   async #attempt({ url, headers, body }: OutgoingRequest, signal: AbortSignal): Promise<SendResult> {
     const addresses = await unlessAborted(this.#policy.addressesOf(url), signal);
-    const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
+    const isHttps = url.protocol === 'https:';
+    const request = (isHttps ? requestHttps : requestHttp)(url, {
       method: 'POST',
       headers,
       signal,
-      // A new one: the agent that all share may use a proxy.
-      agent: false,
+      agent: isHttps ? this.#https : this.#http,
       lookup: lookupOf(addresses),
       maxHeaderSize: RESPONSE_HEAD_BYTES,
       // Takes what most clients take, such as lines without CR: nothing else follows on the connection. It also checks less of what is sent, of
