@@ -145,6 +145,33 @@ describe('tollgate login', () => {
     expect(JSON.parse((await tollgate(['whoami'])).stdout)).toMatchObject({ type: 'root' });
   });
 
+  it('says that the token is that of the variable', async () => {
+    const environment = { TOLLGATE_TOKEN: ROOT_TOKEN };
+    const { code, stderr } = await tollgate(['login', url], '', environment);
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^The token is that of TOLLGATE_TOKEN\.\n/)]);
+    expect(stderr).not.toContain('in place of');
+  });
+
+  it('warns of an address without TLS before it sends the token', async () => {
+    const { code, stderr } = await tollgate(['login', 'http://gateway.invalid:8080'], ROOT_TOKEN);
+    expect([code, stderr]).toEqual([
+      75,
+      expect.stringMatching(/^The address is not https: [^\n]+\n[^\n]+\n$/),
+    ]);
+  });
+
+  it('replaces no context of another gateway unless it is named', async () => {
+    expect((await tollgate(['login', url], ROOT_TOKEN)).code).toBe(0);
+    const other = url.replace('127.0.0.1', 'localhost');
+    const { code, stderr } = await tollgate(['login', other], ROOT_TOKEN);
+    const remedy = 'give this one a --name, or repeat the command with --name default.';
+    expect([code, stderr]).toEqual([5, `The context default is ${url}: ${remedy}\n`]);
+    expect(JSON.parse(await readFile(file, 'utf8')).contexts.default.url).toBe(url);
+    expect((await tollgate(['login', url], ROOT_TOKEN)).code).toBe(0);
+    expect((await tollgate(['login', other, '--name', 'default'], ROOT_TOKEN)).code).toBe(0);
+    expect(JSON.parse(await readFile(file, 'utf8')).contexts.default.url).toBe(other);
+  });
+
   it('reads a token from a file', async () => {
     const tokenFile = join(directory, 'token');
     await writeFile(tokenFile, `${ROOT_TOKEN}\n`);
@@ -202,6 +229,46 @@ describe('contexts', () => {
     for (const name of ['three', '__proto__'])
       expect((await tollgate(['context', 'use', name])).code).toBe(4);
     expect((await tollgate(['whoami', '--context', 'three'])).code).toBe(64);
+  });
+
+  it('are said not to be in use where variables come before them', async () => {
+    const address = { TOLLGATE_URL: 'http://127.0.0.1:1' };
+    const token = { TOLLGATE_TOKEN: 'of-the-other-gateway' };
+    const context = { TOLLGATE_CONTEXT: 'two' };
+    const tokenFile = join(directory, 'token-beside-variables');
+    await writeFile(tokenFile, ROOT_TOKEN);
+    for (const [environment, shown] of [
+      [{ ...address, ...token }, 'TOLLGATE_URL and TOLLGATE_TOKEN'],
+      [{ TOLLGATE_URL: `${url}/`, ...token }, 'TOLLGATE_TOKEN'],
+      [{ ...address, ...token, ...context }, 'TOLLGATE_CONTEXT=two'],
+    ] as const) {
+      const note = `Commands use ${shown} in place of the context one, unless --context names it.\n`;
+      for (const words of [
+        ['context', 'use', 'one'],
+        ['context', 'list'],
+      ])
+        expect(await tollgate(words, '', environment)).toMatchObject({ code: 0, stderr: note });
+      const again = ['login', url, '--name', 'one', '--token-file', tokenFile];
+      expect((await tollgate(again, '', environment)).stderr.endsWith(note)).toBe(true);
+    }
+    for (const environment of [
+      {},
+      { TOLLGATE_URL: url, TOLLGATE_TOKEN: ROOT_TOKEN },
+      { TOLLGATE_CONTEXT: 'one' },
+    ])
+      expect(await tollgate(['context', 'use', 'one'], '', environment)).toMatchObject({
+        code: 0,
+        stderr: '',
+      });
+  });
+
+  it('are left by logout without a name where they are current, and by none where none is', async () => {
+    expect((await tollgate(['login', url], ROOT_TOKEN)).code).toBe(0);
+    expect((await tollgate(['context', 'use', 'one'])).code).toBe(0);
+    expect(await tollgate(['logout'])).toMatchObject({ code: 0, stderr: 'Context one is removed.\n' });
+    const { code, stderr } = await tollgate(['logout']);
+    expect([code, stderr]).toEqual([4, 'No context is current: name one with --name.\n']);
+    expect(Object.keys(JSON.parse(await readFile(file, 'utf8')).contexts)).toEqual(['two', 'default']);
   });
 
   it('give their token to their own address alone', async () => {

@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { systemCodeOf } from '../../platform/system-code.ts';
 import { CommandFault } from '../command-fault.ts';
+import { shownCell } from '../output/table.ts';
 import type { Terminal } from '../terminal.ts';
-import { type Context, contextsFile, noContext, readContexts } from './contexts-file.ts';
+import { type Context, type Contexts, contextsFile, noContext, readContexts } from './contexts-file.ts';
 
 /** The options that choose the gateway of a command. */
 export interface ConnectionOptions {
@@ -86,6 +87,24 @@ export async function tokenOfFile(path: string, { stdin }: Terminal): Promise<st
 export function checkedToken(token: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw new CommandFault('credentials', 'The token is empty, or has characters that no token has.');
+}
+
+/** Says on standard error where variables of the environment keep commands from the current context. */
+export function noteVariables({ current, contexts }: Contexts, { environment, stderr }: Terminal): void {
+  const { TOLLGATE_CONTEXT, TOLLGATE_URL, TOLLGATE_TOKEN } = environment;
+  const context = current === undefined || !Object.hasOwn(contexts, current) ? undefined : contexts[current];
+  if (current === undefined || context === undefined || TOLLGATE_CONTEXT === current) return;
+  const used = TOLLGATE_CONTEXT
+    ? [`TOLLGATE_CONTEXT=${TOLLGATE_CONTEXT}`]
+    : [
+        ...(TOLLGATE_URL && TOLLGATE_URL.replace(/\/+$/, '') !== context.url ? ['TOLLGATE_URL'] : []),
+        ...(TOLLGATE_TOKEN && TOLLGATE_TOKEN !== context.token ? ['TOLLGATE_TOKEN'] : []),
+      ];
+  if (used.length === 0) return;
+  const variables = shownCell(used.join(' and '));
+  stderr.write(
+    `Commands use ${variables} in place of the context ${shownCell(current)}, unless --context names it.\n`,
+  );
 }
 
 /** The chosen context, if that is for this address. */

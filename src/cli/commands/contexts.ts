@@ -1,3 +1,4 @@
+import { noteVariables } from '../api/choose-gateway.ts';
 import {
   type Contexts,
   changeContexts,
@@ -22,6 +23,7 @@ export const declareContext: Declare = (command, terminal) => {
       current: name === current,
     }));
     await new Output(options, terminal).report(CONTEXT_LISTING, rows, rows);
+    noteVariables({ current, contexts }, terminal);
   });
   command
     .command('use')
@@ -34,6 +36,7 @@ export const declareContext: Declare = (command, terminal) => {
       // Also before the change, which needs a directory that can be written.
       choose(name, readContexts(file));
       await changeContexts(file, (kept) => choose(name, kept));
+      noteVariables(readContexts(file), terminal);
     });
 };
 

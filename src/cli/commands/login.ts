@@ -2,7 +2,7 @@ import { bodyOf, createManagementClient, readable } from '../../client/managemen
 import { ManagementFault } from '../../client/management-fault.ts';
 import { LOOPBACK_HOST } from '../../platform/loopback-host.ts';
 import { askSecret } from '../api/ask-secret.ts';
-import { checkedToken, checkedUrl, tokenOfFile } from '../api/choose-gateway.ts';
+import { checkedToken, checkedUrl, noteVariables, tokenOfFile } from '../api/choose-gateway.ts';
 import { type Context, changeContexts, contextsFile, noContext, readContexts } from '../api/contexts-file.ts';
 import { signInAtProvider } from '../api/sign-in-at-provider.ts';
 import { CommandFault } from '../command-fault.ts';
@@ -13,7 +13,7 @@ import type { Terminal } from '../terminal.ts';
 const END_MS = 5_000;
 
 interface LoginOptions {
-  readonly name: string;
+  readonly name?: string;
   readonly tokenFile?: string;
   readonly sso?: boolean;
   readonly browser: boolean;
@@ -25,7 +25,7 @@ export const declareLogin: Declare = (command, terminal) =>
       "Checks the token of a gateway and keeps both as a context, in a file that only you can read. The token is prompted for, or comes from standard input, from --token-file or from TOLLGATE_TOKEN: never from an argument, which other users of the machine could see. With --sso you sign in with the company's identity provider instead, and the context holds a session, of 8 hours unless the gateway has another limit.",
     )
     .argument('<url>', 'address of the management interface')
-    .option('--name <name>', 'name of the context', 'default')
+    .option('--name <name>', `name of the context; ${DEFAULT_NAME} where none is given`)
     .option('--token-file <path>', 'file with the token')
     .option('--sso', "sign in with the gateway's identity provider")
     .option('--no-browser', 'with --sso: start no browser')
@@ -41,13 +41,26 @@ export const declareLogin: Declare = (command, terminal) =>
       await login(checkedUrl(url), options, terminal);
     });
 
+/** The context that a login writes where no `--name` is given. */
+const DEFAULT_NAME = 'default';
+
 async function login(url: string, options: LoginOptions, terminal: Terminal): Promise<void> {
-  const { name, sso, tokenFile, browser } = options;
+  const { name = DEFAULT_NAME, sso, tokenFile, browser } = options;
   if (sso && tokenFile !== undefined)
     throw new CommandFault('usage', 'A login is either with --sso or with a token.');
   const file = contextsFile(terminal);
   // A fault of the file should be found before anyone signs in.
-  readContexts(file);
+  const { contexts } = readContexts(file);
+  const present = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+  // Its token may be kept nowhere else.
+  if (options.name === undefined && present !== undefined && present.url !== url)
+    throw new CommandFault(
+      'conflict',
+      `The context ${name} is ${present.url}: give this one a --name, or repeat the command with --name ${name}.`,
+    );
+  const { protocol, hostname } = new URL(url);
+  if (protocol === 'http:' && !LOOPBACK_HOST.test(hostname))
+    terminal.stderr.write('The address is not https: who can read the traffic can read the token.\n');
   const opened = sso ? await signInAtProvider({ url, opensBrowser: browser }, terminal) : undefined;
   const token = opened?.secret ?? (await tokenFor(url, options, terminal));
   const { scopes, before } = await keep({ url, token }, { name, file }).catch(async (error: unknown) => {
@@ -59,9 +72,7 @@ async function login(url: string, options: LoginOptions, terminal: Terminal): Pr
   if (opened !== undefined)
     terminal.stderr.write(`You are signed in as ${opened.name} until ${opened.expiresAt}.\n`);
   terminal.stderr.write(`Context ${name} is ${url}, with ${scopes.length} scopes. It is kept in ${file}.\n`);
-  const { protocol, hostname } = new URL(url);
-  if (protocol === 'http:' && !LOOPBACK_HOST.test(hostname))
-    terminal.stderr.write('The address is not https: who can read the traffic can read the token.\n');
+  noteVariables(readContexts(file), terminal);
   if (before !== undefined) await endSession(before).catch(() => {});
 }
 
@@ -85,9 +96,10 @@ async function keep(
 
 async function tokenFor(url: string, { tokenFile }: LoginOptions, terminal: Terminal): Promise<string> {
   if (tokenFile !== undefined) return tokenOfFile(tokenFile, terminal);
-  return checkedToken(
-    terminal.environment.TOLLGATE_TOKEN || (await askSecret(`Token for ${url}: `, terminal)),
-  );
+  const given = terminal.environment.TOLLGATE_TOKEN;
+  if (!given) return checkedToken(await askSecret(`Token for ${url}: `, terminal));
+  terminal.stderr.write('The token is that of TOLLGATE_TOKEN.\n');
+  return checkedToken(given);
 }
 
 export const declareLogout: Declare = (command, terminal) =>
@@ -95,18 +107,21 @@ export const declareLogout: Declare = (command, terminal) =>
     .description(
       'Removes a context. A session of --sso ends at the gateway; a token stays valid, and may be in use elsewhere.',
     )
-    .option('--name <name>', 'name of the context', 'default')
+    .option('--name <name>', 'name of the context, if not the current one')
     .addHelpText('after', '\nExample:\n  tollgate logout --name production')
-    .action(async ({ name }: { readonly name: string }) => {
+    .action(async (options: { readonly name?: string }) => {
       const file = contextsFile(terminal);
-      const found = readContexts(file).contexts;
+      const { current, contexts: found } = readContexts(file);
+      const name = options.name ?? current;
+      if (name === undefined)
+        throw new CommandFault('notFound', 'No context is current: name one with --name.');
       if (!Object.hasOwn(found, name)) throw noContext('notFound', name);
       const [end] = await Promise.allSettled([found[name] && endSession(found[name])]);
       // Also where the gateway is gone: the secret must not stay in the file because of that.
-      await changeContexts(file, ({ current, contexts: { [name]: _removed, ...others } }) => ({
-        current: current === name ? undefined : current,
-        contexts: others,
-      }));
+      await changeContexts(file, (kept) => {
+        const { [name]: _removed, ...others } = kept.contexts;
+        return { current: kept.current === name ? undefined : kept.current, contexts: others };
+      });
       terminal.stderr.write(`Context ${name} is removed.\n`);
       if (end.status === 'fulfilled') return;
       terminal.stderr.write(SESSION_GOES_ON);
