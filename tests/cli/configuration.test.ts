@@ -242,6 +242,8 @@ describe('tollgate config diff', () => {
     await writeFile(file, yamlOf('g', 20));
     const table = await stage.tollgate.run([...words, '-o', 'table']);
     expect(table).toMatchObject({ code: 2, stdout: expect.stringContaining('limit 10 → 20') });
+    const narrow = await runOnTerminal(words, { environment: stage.tollgate.environment, columns: 40 });
+    expect(narrow).toMatchObject({ code: 2, stdout: expect.stringContaining('limit 10 → 20') });
   });
 });
 

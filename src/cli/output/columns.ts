@@ -7,7 +7,7 @@ export interface Listing<T> {
   readonly columns: readonly Column<T>[];
   /** What `-o id` prints. */
   readonly idOf: (item: T) => string;
-  /** Whether a table is wider than the terminal rather than cut off: it has what can't be shown again. */
+  /** Whether a table is wider than the terminal rather than cut off: it has what can't be shown again, or what is read to its end. */
   readonly isWhole?: true;
 }
 

@@ -44,4 +44,5 @@ export const CHANGES: Listing<Change> = {
     { name: 'fields', toCell: shownFields },
   ],
   idOf: ({ id }) => id,
+  isWhole: true,
 };

@@ -205,4 +205,5 @@ const NOT_CARRIED: Listing<LeftOut> = {
     { name: 'reason', toCell: ({ reason }) => reason },
   ],
   idOf: ({ what, name }) => `${what} ${name}`,
+  isWhole: true,
 };

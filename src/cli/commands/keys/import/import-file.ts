@@ -132,4 +132,5 @@ const REJECTED: Listing<RejectedRow> = {
     { name: 'message', toCell: ({ message }) => message },
   ],
   idOf: ({ row }) => String(row),
+  isWhole: true,
 };
