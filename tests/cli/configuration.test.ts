@@ -318,6 +318,10 @@ describe('tollgate config validate', () => {
       /aliases/,
     ],
     ['an alias of nothing', 'keys: *a\n', /alias/i],
+    ['a tag of another program', 'keys:\n- externalId: !env a\n', /line 2, column 15: The tag is not known/],
+    ['tags of another program', 'keys: !reference [.base, keys]\n', /line 1, column 7: The tag is not known/],
+    ['a merge of a list', 'keys:\n- <<: [a]\n', /a merge \(<<\) takes maps alone/],
+    ['a merge with itself', 'keys:\n- &a\n  <<: *a\n', /alias/],
     ['an alias of itself', 'keys: &a [*a]\n', /aliases stand for .* themselves/],
     [
       'two keys with one externalId',
@@ -352,6 +356,19 @@ describe('tollgate config validate', () => {
       expect(stderr).toMatch(fault);
       expect(stderr).not.toContain('    at ');
     }
+  });
+
+  it('takes an anchor that a thousand keys share, and what keys merge', async () => {
+    const keys = Array.from(
+      { length: 1000 },
+      (_, index) => `- {<<: *base, externalId: k${index}, allowedIps: *office}`,
+    );
+    const first =
+      'keys:\n- &base { name: n, tags: [a], externalId: k, allowedIps: &office [192.0.2.0/24] }\n';
+    expect(await validate(`${first}${keys.join('\n')}\n`)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('keys: 1001'),
+    });
   });
 
   it('reads YAML in braces as the other commands do', async () => {

@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { foreignImports } from './support/foreign-imports.ts';
+import { runOnTerminal } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate();
@@ -97,6 +98,27 @@ plugins:
       notCarried: [{ what: 'consumer', name: 'old shop', reason: 'has no key' }],
     });
     expect(await stage.tollgate.json('keys', 'show', 'shop-17')).toMatchObject({ externalId: null });
+  });
+
+  it('takes the limits that a consumer merges from an anchor', async () => {
+    const path = await file(
+      'merged.yaml',
+      `_defaults: &gold
+  plugins: [{ name: rate-limiting, config: { minute: 13 } }]
+consumers:
+- { <<: *gold, username: merging, keyauth_credentials: [{ key: secret-of-the-merging-consumer }] }
+`,
+    );
+    const { code, report } = await imported('kong', path, '--dry-run');
+    expect([code, report.plans.made, report.notCarried]).toEqual([0, ['kong-13-minute'], []]);
+  });
+
+  it('shows on a narrow terminal the whole reason why something is not carried over', async () => {
+    const { stdout } = await runOnTerminal(['import', 'kong', sample, '--dry-run'], {
+      environment: stage.tollgate.environment,
+      columns: 40,
+    });
+    expect(stdout).toContain('not a key or a limit of a consumer');
   });
 
   it('takes the limits of both plugins, each from the consumer before its groups', async () => {

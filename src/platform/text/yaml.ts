@@ -34,13 +34,14 @@ const MAX_FAULTS = 20;
 export function parseYaml(text: string): unknown {
   const lineCounter = new LineCounter();
   // Pretty errors would quote the file.
-  const document = parseDocument(text, { lineCounter, prettyErrors: false });
-  if (document.errors.length > 0) {
+  const document = parseDocument(text, { lineCounter, prettyErrors: false, merge: true });
+  // An unknown tag is a warning: its node would be read as if it had none.
+  const faults = [...document.errors, ...document.warnings];
+  if (faults.length > 0) {
     throw new InvalidYaml(
-      document.errors.map(({ code, message, pos: [start] }) => {
+      faults.map(({ code, message, pos: [start] }) => {
         const { line, col } = lineCounter.linePos(start);
-        const fault = code === 'MULTIPLE_DOCS' ? 'The file has more than one document' : message;
-        return `line ${line}, column ${col}: ${fault}`;
+        return `line ${line}, column ${col}: ${SENTENCES[code] ?? message}`;
       }),
     );
   }
@@ -50,13 +51,28 @@ export function parseYaml(text: string): unknown {
     // The value is as the API would get it in JSON: no infinity, and a copy for each alias.
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: MAX_ALIASES }) ?? null));
   } catch (error) {
-    // An unknown alias and too many aliases throw a ReferenceError; an alias inside its own anchor makes a cycle, which JSON rejects.
-    if (!(error instanceof ReferenceError || error instanceof TypeError)) throw error;
-    throw new InvalidYaml([
-      `its aliases stand for too much (${MAX_ALIASES} at most), for nothing, or for themselves`,
-    ]);
+    throw new InvalidYaml([aliasFault(error)]);
   }
 }
+
+/** What the aliases and merges of a document have wrong, by what the library throws then. */
+function aliasFault(error: unknown): string {
+  if (error instanceof ReferenceError)
+    return /Excessive/.test(error.message)
+      ? `its aliases stand for too much: for ${MAX_ALIASES} copies of an anchor at most, and nested ones multiply`
+      : 'an alias stands for nothing that is before it';
+  // JSON rejects the cycle of an alias inside of its anchor.
+  if (error instanceof TypeError) return 'its aliases stand for what holds the aliases themselves';
+  // Calls that are too deep, or a text that is too long.
+  if (error instanceof RangeError) return 'its aliases stand for too much';
+  return 'a merge (<<) takes maps alone';
+}
+
+/** In place of the library's sentences, which may have content of the text. */
+const SENTENCES: Readonly<Record<string, string>> = {
+  MULTIPLE_DOCS: 'The file has more than one document',
+  TAG_RESOLVE_FAILED: 'The tag is not known; a text that begins with ! needs quotes',
+};
 
 /** A fault for each number that would become another value: too large, with too many digits, infinite, or none at all. */
 function inexactNumbers(document: Document.Parsed, lineCounter: LineCounter): readonly string[] {
@@ -92,4 +108,4 @@ function isHeld({ value, source }: Scalar): boolean {
 }
 
 /** The most alias expansions in a file: without a limit, a few lines of aliases could fill the memory. */
-const MAX_ALIASES = 100;
+const MAX_ALIASES = 10_000;
