@@ -70,6 +70,18 @@ describe('output', () => {
     expect(ids).toEqual(json.map((key: { consumerApiKeyId: string }) => key.consumerApiKeyId));
   });
 
+  it('as YAML is the same data for programs that read YAML 1.1', async () => {
+    const tags = ['12:30', 'no', 'on', 'y'];
+    const { id } = await stage.tollgate.json(
+      'keys',
+      'create',
+      'yes',
+      ...tags.flatMap((tag) => ['--tag', tag]),
+    );
+    const shown = await stage.tollgate.text('keys', 'show', id, '-o', 'yaml');
+    expect(parse(shown, { version: '1.1' })).toMatchObject({ name: 'yes', tags });
+  });
+
   it('as CSV has the columns that docs/cli.md lists', async () => {
     const { id } = await stage.tollgate.json('keys', 'create', 'of columns');
     const guide = await readFile('docs/cli.md', 'utf8');

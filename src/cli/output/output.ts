@@ -72,7 +72,8 @@ export class Output {
     if (this.format === 'yaml') {
       // The import takes a fifth of the start time, and only this format needs it.
       const { Document, visit } = await import('yaml');
-      const document = new Document(whole);
+      // Texts that YAML 1.1 takes for something else, such as `no` and `12:30`, are in quotes.
+      const document = new Document(whole, { compat: 'yaml-1.1' });
       // Only a text in double quotes can have escapes, which are those of JSON.
       visit(document, {
         Scalar: (_key, node) => {
