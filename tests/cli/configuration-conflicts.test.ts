@@ -27,6 +27,14 @@ function yamlOf(limit: number): string {
   return `plans: [{rateLimitId: ${plan}, limit: ${limit}, period: hour}]\n`;
 }
 
+it('tollgate config diff says how many changes are in conflict', async () => {
+  const { code, stderr } = await stage.tollgate.run(['config', 'diff', file, '--owner', plan]);
+  expect([code, stderr]).toEqual([
+    2,
+    '0 to create, 1 to change, 0 to delete, 0 unchanged. In conflict: 1.\n',
+  ]);
+});
+
 describe('a dry run of tollgate config apply', () => {
   it('fails on a record that was changed elsewhere, as the command itself does', async () => {
     for (const option of ['--dry-run', '--yes']) {

@@ -56,4 +56,8 @@ it('the recipes of docs/configuration-as-code.md work as written', async () => {
   expect(applied).not.toMatch(/tg_[0-9A-Za-z]{36}/);
   await play(review);
   await play(`rm new-secrets.ndjson\n${apply}`);
+
+  await play('tollgate keys update "Web app" --name "Web shop"');
+  await writeFile(file, stringify({ ...changed, keys: [{ externalId: 'customer-43', name: 'Web site' }] }));
+  expect(await play(review)).toBe('update key customer-43 changed_elsewhere\n');
 });

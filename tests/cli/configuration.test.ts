@@ -235,6 +235,11 @@ describe('tollgate config diff', () => {
     const apply = ['config', 'apply', file, '--owner', owner, '--yes', '--expect-digest'];
     expect((await stage.tollgate.run([...apply, '0'.repeat(64)])).code).toBe(5);
     expect((await stage.tollgate.run([...apply, digest])).code).toBe(0);
+    for (const option of ['--yes', '--dry-run'])
+      expect(await stage.tollgate.run([...apply, digest, option])).toMatchObject({
+        code: 5,
+        stderr: expect.stringContaining('nothing left to change: they may have been applied already'),
+      });
     expect(await stage.tollgate.run(words)).toMatchObject({
       code: 0,
       stderr: 'There is nothing to change.\n',

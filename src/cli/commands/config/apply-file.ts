@@ -27,6 +27,7 @@ export async function applyFile(session: Session, file: string, options: ApplyOp
     if (!options.yes && !options.dryRun) for (const line of linesOf(difference)) output.note(line);
     if (!(await isConfirmed(summaryOf(difference), options, session))) return;
   }
+  if (difference.changes.length === 0) requireDigest(difference, options);
   const expectDigest = options.expectDigest ?? difference.digest;
   const perform = () => {
     const call = patientClient.POST('/tollgate/config/apply', {
@@ -53,9 +54,10 @@ function makesSecrets({ changes }: Difference): boolean {
 }
 
 /** For a dry run: rejects what the gateway would reject, as far as the difference shows it. */
-function requireAppliable({ changes, digest }: Difference, { force, expectDigest }: ApplyOptions): void {
-  if (expectDigest !== undefined && expectDigest !== digest)
-    throw new CommandFault('conflict', 'The changes are not those that --expect-digest stands for.');
+function requireAppliable(difference: Difference, options: ApplyOptions): void {
+  requireDigest(difference, options);
+  const { changes } = difference;
+  const { force } = options;
   const conflicts = changes.filter(
     ({ conflict }) => conflict === 'ambiguous' || (conflict !== undefined && !force),
   );
@@ -65,6 +67,14 @@ function requireAppliable({ changes, digest }: Difference, { force, expectDigest
     : 'Records that are managed elsewhere, or were changed there, need --force.';
   const lines = conflicts.map((change) => shownCell(`  ${change.type} ${change.id}: ${conflictOf(change)}`));
   throw new CommandFault('conflict', [remedy, ...lines].join('\n'));
+}
+
+function requireDigest({ changes, digest }: Difference, { expectDigest }: ApplyOptions): void {
+  if (expectDigest === undefined || expectDigest === digest) return;
+  // Such as of a job of a pipeline that is run again.
+  const note =
+    changes.length > 0 ? '' : ' There is nothing left to change: they may have been applied already.';
+  throw new CommandFault('conflict', `The changes are not those that --expect-digest stands for.${note}`);
 }
 
 async function showApplied({ output }: Session, applied: Applied): Promise<void> {

@@ -9,10 +9,12 @@ export type Applied =
   paths['/tollgate/config/apply']['post']['responses'][200]['content']['application/json'];
 type Change = Difference['changes'][number];
 
-/** The number of changes, in a sentence. */
-export function summaryOf({ summary }: Difference): string {
+/** The number of changes, and of those in conflict, in a sentence. */
+export function summaryOf({ summary, changes }: Difference): string {
   const { create, update, delete: gone, unchanged } = summary;
-  return `${create} to create, ${update} to change, ${gone} to delete, ${unchanged} unchanged.`;
+  const conflicts = changes.filter(({ conflict }) => conflict !== undefined).length;
+  const note = conflicts === 0 ? '' : ` In conflict: ${conflicts}.`;
+  return `${create} to create, ${update} to change, ${gone} to delete, ${unchanged} unchanged.${note}`;
 }
 
 /** Why a change is not made without `--force`; empty where it is made. */
