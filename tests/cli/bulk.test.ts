@@ -1,4 +1,6 @@
+import { createServer } from 'node:http';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import type { EndedCommand } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
@@ -165,6 +167,34 @@ describe('tollgate keys bulk', () => {
     const ended = await stage.tollgate.run(words, { environment: { TOLLGATE_TOKEN: secret } });
     expect(ended).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining('keys:delete') });
   });
+});
+
+it('tollgate keys bulk waits for the end of its job also where the gateway is away meanwhile', async () => {
+  const job = { ...{ jobId: ABSENT_JOB, total: 1, done: 0, failed: [], failedCount: 0 }, state: 'running' };
+  const responses = [
+    [200, { dryRun: true, action: 'enable', total: 1, notFound: 0 }],
+    [202, job],
+    [200, job],
+    [503, { error: 'Try again shortly.', code: 'overloaded' }],
+    [502, {}],
+    [200, { ...job, state: 'done', done: 1 }],
+  ] as const;
+  let requests = 0;
+  const server = createServer((_req, res) => {
+    const [status, body] = responses[requests] ?? [500, {}];
+    requests += 1;
+    res.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'a' });
+    res.end(JSON.stringify(body));
+  });
+  const url = `http://127.0.0.1:${await listenOnLoopback(server)}`;
+  try {
+    const words = ['keys', 'bulk', 'enable', '--every-key', '--yes', '--retries', '0', '--url', url];
+    const { code, stdout, stderr } = await stage.tollgate.run(words);
+    expect(stderr).toMatch(/^The job can not be read\. [^\n]+\nThe job can not be read\. [^\n]+\n$/);
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { state: 'done' }]);
+  } finally {
+    server.close();
+  }
 });
 
 describe('tollgate jobs', () => {

@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process';
 import { readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { endChild } from '../support/end-child.ts';
 import { freePort } from '../support/free-port.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
-import { WITH_FULL_DISK } from './support/run-tollgate.ts';
+import { runOnTerminal, WITH_FULL_DISK } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate({ USAGE_FLUSH_MS: '100' });
@@ -126,7 +128,9 @@ describe('tollgate tokens', () => {
     expect(await stage.tollgate.text('tokens', 'list')).not.toContain(made.secret);
     const unasked = await stage.tollgate.run(['tokens', 'rotate', 'reader', '--grace', '0s']);
     expect(unasked.stderr).toMatch(
-      /^The present secret of the token reader is rejected from the next request/,
+      new RegExp(
+        `^On ${stage.url}: The present secret of the token reader is rejected from the next request`,
+      ),
     );
     const rotated = await stage.tollgate.json('tokens', 'rotate', 'reader', '--grace', '0s', '--yes');
     expect((await stage.tollgate.run(['whoami'], asReader)).code).toBe(3);
@@ -353,6 +357,32 @@ describe('tollgate top', () => {
       return busiest?.name === 'busy' && busiest.requests === 20;
     });
     expect(await stage.tollgate.text('top', '-o', 'table')).toMatch(/^ID +NAME +REQUESTS/);
+  });
+
+  it('looks again on a terminal after the gateway was away', async () => {
+    const looks = { rows: [{ consumerApiKeyId: 'key_a', consumerApiKeyName: 'busy', requests: 1 }] };
+    const statuses = [200, 503, 200, 401];
+    let requests = 0;
+    const server = createServer((_req, res) => {
+      res.writeHead(statuses[requests] ?? 500, { 'content-type': 'application/json', 'x-request-id': 'a' });
+      requests += 1;
+      res.end(JSON.stringify(looks));
+    });
+    const url = `http://127.0.0.1:${await listenOnLoopback(server)}`;
+    const environment = { ...stage.tollgate.environment, TOLLGATE_URL: url };
+    try {
+      const ended = await runOnTerminal(['top', '--every', '1s', '--retries', '0'], { environment });
+      expect(ended.code).toBe(3);
+      expect(ended.stdout.match(/key_a {2}busy/g)).toHaveLength(2);
+      expect(ended.stdout).toContain('The usage can not be read. Reading it again in 0.25 s.');
+    } finally {
+      server.close();
+    }
+  });
+
+  it('ends where its first look fails', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    expect((await stage.tollgate.run(['top', '--retries', '0', '--url', url])).code).toBe(75);
   });
 
   it.each(['0', '101', 'many'])('shows 1 to 100 keys, and not %s', async (count) => {

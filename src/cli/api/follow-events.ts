@@ -86,13 +86,27 @@ class StreamSilent extends CommandFault {
   }
 }
 
+/** Reads something again after each temporary failure: a gateway that restarts ends nothing. */
+export async function untilRead<T>(what: string, read: () => Promise<T>, { output }: Session): Promise<T> {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!isTemporary(error)) throw error;
+      const waitMs = waitMsAfter(failures);
+      output.note(`${what} can not be read. Reading it again in ${waitMs / 1000} s.`);
+      await pause(waitMs);
+    }
+  }
+}
+
 /** The wait of a command that follows something before it tries again. It doubles with each of the `failures` before in a row. */
-export function waitMsAfter(failures: number): number {
+function waitMsAfter(failures: number): number {
   return Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS);
 }
 
 /** Whether the same request may succeed a little later. */
-export function isTemporary(error: unknown): boolean {
+function isTemporary(error: unknown): boolean {
   if (error instanceof ManagementFault) return TEMPORARY.includes(error.status);
   if (error instanceof StreamSilent || (error instanceof Error && error.name === 'TimeoutError')) return true;
   // `fetch` rejects with a TypeError if it can't connect or the connection breaks.

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pagesOf as allPages } from '../../client/list-pages.ts';
 import type { components, paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
-import { isTemporary, waitMsAfter } from '../api/follow-events.ts';
+import { untilRead } from '../api/follow-events.ts';
 import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
 import { readObject } from '../api/read-object.ts';
 import { managed, type Session } from '../api/session.ts';
@@ -121,21 +121,7 @@ async function follow(session: Session, options: AuditOptions): Promise<void> {
     for (const entry of entries) session.output.record(ENTRIES, entry);
     last = entries.at(-1)?.auditId ?? last;
     await pause(FOLLOW_MS);
-    entries = await untilRead(() => readAfter(last), session);
-  }
-}
-
-/** Reads again after each temporary failure: a gateway that restarts ends nothing. */
-async function untilRead<T>(read: () => Promise<T>, { output }: Session): Promise<T> {
-  for (let failures = 0; ; failures += 1) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!isTemporary(error)) throw error;
-      const waitMs = waitMsAfter(failures);
-      output.note(`The audit log can not be read. Reading it again in ${waitMs / 1000} s.`);
-      await pause(waitMs);
-    }
+    entries = await untilRead('The audit log', () => readAfter(last), session);
   }
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { InvalidArgumentError, Option } from 'commander';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
+import { untilRead } from '../api/follow-events.ts';
 import { managed, type Session } from '../api/session.ts';
 import type { Declare } from '../declare.ts';
 import { instant, seconds, wholeNumberFrom } from '../option-values.ts';
@@ -47,12 +48,13 @@ export const declareTop: Declare = (command, terminal) =>
     async (session, _words, options) => {
       const { output } = session;
       const isLive = !options.once && output.format === 'table' && terminal.stdout.isTTY;
+      let keys = await busiest(session, options);
       for (;;) {
-        const keys = await busiest(session, options);
         if (isLive) terminal.stdout.write(HOME);
         await output.report(BUSY_KEYS, keys, keys);
         if (!isLive) return;
         await pause(options.every * 1000);
+        keys = await untilRead('The usage', () => busiest(session, options), session);
       }
     },
   );

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { bodyOf } from '../../../client/management-client.ts';
+import { untilRead } from '../../api/follow-events.ts';
 import type { Session } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import { JOB, type Job } from './job-listing.ts';
@@ -16,9 +17,11 @@ export async function awaitJob(started: Job, session: Session): Promise<void> {
   if (fault !== undefined) throw fault;
 }
 
-async function ended(started: Job, { client, output }: Session): Promise<Job> {
+async function ended(started: Job, session: Session): Promise<Job> {
+  const { client, output } = session;
   const { jobId } = started;
   const path = { jobId };
+  const read = () => bodyOf(client.GET('/tollgate/job/{jobId}', { params: { path } }));
   let job = started;
   try {
     for (
@@ -28,7 +31,7 @@ async function ended(started: Job, { client, output }: Session): Promise<Job> {
     ) {
       output.progress(`${jobId}: ${job.done} of ${job.total} keys`);
       await pause(waitMs);
-      job = await bodyOf(client.GET('/tollgate/job/{jobId}', { params: { path } }));
+      job = await untilRead('The job', read, session);
     }
   } catch (error) {
     output.note(`The job goes on: tollgate jobs show ${jobId}`);
