@@ -78,7 +78,11 @@ function connectionFault(error: unknown): string | undefined {
   if (mayBeReceived(error))
     return `The connection broke before a response had come (${reason}). ${MAY_BE_DONE}`;
   const meaning = isCertificateFault(error) ? CONNECTION_FAULTS[reason] : undefined;
-  return `The gateway can not be reached (${reason})${meaning === undefined ? '' : `: ${meaning}`}.`;
+  const system = meaning?.includes('NODE_EXTRA_CA_CERTS') ? `, ${OF_SYSTEM}` : '';
+  return `The gateway can not be reached (${reason})${meaning === undefined ? '' : `: ${meaning}`}${system}.`;
 }
+
+/** Node has its own list of authorities. */
+const OF_SYSTEM = 'NODE_USE_SYSTEM_CA=1 adds the authorities of the system';
 
 const MAY_BE_DONE = 'If the command makes a change, it may have been made.';

@@ -213,7 +213,7 @@ describe('a certificate that is not trusted', () => {
       );
       expect([code, attempts]).toEqual([1, 1]);
       expect(stderr).toMatch(
-        /^The gateway can not be reached \(DEPTH_ZERO_SELF_SIGNED_CERT\): .*NODE_EXTRA_CA_CERTS.*\.\n$/,
+        /^The gateway can not be reached \(DEPTH_ZERO_SELF_SIGNED_CERT\): .*NODE_EXTRA_CA_CERTS.*NODE_USE_SYSTEM_CA=1.*\.\n$/,
       );
     } finally {
       server.close();
