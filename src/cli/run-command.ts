@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { EXIT_CODES } from './exit-codes.ts';
 import { explainFault } from './explain-fault.ts';
+import { escapeControls } from './output/table.ts';
 import { createProgram } from './program.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -21,7 +22,8 @@ export async function runCommand(given: readonly string[], terminal: Terminal): 
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_CODES.usage;
     const { exitCode, message } = explainFault(error);
-    terminal.stderr.write(`${message}\n`);
+    // A part of it may be from a server that is no gateway.
+    terminal.stderr.write(`${message.split('\n').map(escapeControls).join('\n')}\n`);
     return exitCode;
   }
 }

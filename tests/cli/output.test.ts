@@ -1,8 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { requireProgram } from '../support/debian-package.ts';
+import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 import { type EndedCommand, type RunOptions, runOnTerminal } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
@@ -125,6 +127,20 @@ describe('output', () => {
     const words = ['context', 'list', '-o', 'id'];
     expect((await onTerminal(words, { environment })).stdout).toBe('a\\u{1b}[2J\r\n');
     expect((await stage.tollgate.run(words, { environment })).stdout).toBe(`${name}\n`);
+  });
+
+  it('has no fault of another server that controls a terminal', async () => {
+    const fault = { error: 'a\u001b[2J', code: 'b', errors: [{ field: 'c\u009b', message: 'd\u202e' }] };
+    const server = createServer((_req, res) =>
+      res.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(fault)),
+    );
+    const url = `http://127.0.0.1:${await listenOnLoopback(server)}`;
+    try {
+      const { stderr } = await stage.tollgate.run(['plans', 'list', '--url', url]);
+      expect(stderr).toBe('a\\u{1b}[2J\n  c\\u{9b}: d\\u{202e}\n');
+    } finally {
+      server.close();
+    }
   });
 
   it('has no name in a question that breaks its line', async () => {
