@@ -185,6 +185,8 @@ describe('tollgate webhooks listen', () => {
       fault: null,
       event: { type: 'tollgate.key.created' },
     });
+    // Servers in development may listen on either address of that name, and on one alone.
+    expect(listening.stderr).toContain(`Events are sent to http://localhost:${receiver.port}/`);
     const [secret = ''] = /whsec_\S+/.exec(listening.stderr) ?? [];
     const [request] = await receiver.received(1);
     const { body = '', headers = {} } = request ?? {};

@@ -117,7 +117,7 @@ function secretOf({ environment }: Terminal): string {
 /** A port number, or an address of HTTP. */
 function localUrl(text: string): URL {
   const isPort = /^\d{1,5}$/.test(text) && Number(text) > 0 && Number(text) < 65_536;
-  const url = URL.parse(isPort ? `http://127.0.0.1:${text}` : text);
+  const url = URL.parse(isPort ? `http://localhost:${text}` : text);
   if (url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '')
     return url;
   throw new InvalidArgumentError('It must be a port or a URL like http://localhost:3000/hooks.');
