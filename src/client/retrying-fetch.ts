@@ -36,6 +36,9 @@ const UNSENDABLE = 'UND_ERR_INVALID_ARG';
 /** Codes of certificates that were not accepted: trying again changes nothing. */
 const CERTIFICATE = /CERT|SIGNATURE/;
 
+/** POSTs that can be repeated without a key: the gateway would store their whole responses, which may be long. */
+const CHANGES_NOTHING = /\/(?:tollgate\/config\/diff|rate-limit\/[^/]+\/preview)$/;
+
 interface FailedAttempt {
   readonly error: unknown;
   /** The head of a response had come. */
@@ -44,12 +47,12 @@ interface FailedAttempt {
 type Outcome = Response | FailedAttempt;
 
 /**
- * `fetch` that retries where that is safe, after the wait of `Retry-After`, or a quarter of a second that doubles. A POST gets an
- * `Idempotency-Key` that is the same in every attempt, and resolves when its whole response has come: if the connection breaks before, it
- * is retried, and the gateway repeats its response. A certificate that is not accepted ends it at once. A DELETE, or a PUT or PATCH with a
- * precondition, that may have been carried out is not retried, because a second one would get 404 or 412: its connection broke, a proxy
- * says 502 or 504, or the gateway says 503 `store_unavailable`. If all attempts of a change fail for the moment, the result is that of the
- * last one that may have been carried out, if there is one.
+ * `fetch` that retries where that is safe, after the wait of `Retry-After`, or a quarter of a second that doubles. A POST that changes
+ * something gets an `Idempotency-Key` that is the same in every attempt, and resolves when its whole response has come: if the connection
+ * breaks before, it is retried, and the gateway repeats its response. A certificate that is not accepted ends it at once. A DELETE, or a
+ * PUT or PATCH with a precondition, that may have been carried out is not retried, because a second one would get 404 or 412: its
+ * connection broke, a proxy says 502 or 504, or the gateway says 503 `store_unavailable`. If all attempts of a change fail for the moment,
+ * the result is that of the last one that may have been carried out, if there is one.
  */
 export function retryingFetch({
   retries = DEFAULT_RETRIES,
@@ -59,7 +62,11 @@ export function retryingFetch({
   onWait = () => {},
 }: RetryOptions = {}): (request: Request) => Promise<Response> {
   return async (request) => {
-    if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
+    if (
+      request.method === 'POST' &&
+      !request.headers.has('Idempotency-Key') &&
+      !CHANGES_NOTHING.test(request.url)
+    )
       request.headers.set('Idempotency-Key', newIdempotencyKey());
     let lost: Outcome | undefined;
     for (let attempt = 0; ; attempt += 1) {

@@ -51,6 +51,19 @@ describe('a request of the client', () => {
     expect(keys).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), keys[0]]);
   });
 
+  it.each(['/tollgate/config/diff', '/rate-limit/gold/preview'])(
+    'to %s, which changes nothing, has no key and leaves no stored response',
+    async (path) => {
+      received = [];
+      const port = await listen((req, res) => {
+        res.writeHead(received.push(req) === 1 ? 503 : 200).end();
+      });
+      const request = new Request(`http://127.0.0.1:${port}${path}`, { method: 'POST' });
+      expect((await retryingFetch()(request)).status).toBe(200);
+      expect(received.map(({ headers }) => headers['idempotency-key'])).toEqual([undefined, undefined]);
+    },
+  );
+
   it.each([502, 504])('to delete that gets %i is not sent again: it may be done', async (status) => {
     expect(await statusAfter('DELETE', [status, 404])).toBe(status);
     expect(received).toHaveLength(1);
