@@ -9,8 +9,8 @@ export interface RetryOptions {
   /** With a longer wait the response is returned, or the error thrown, instead of retrying. Milliseconds. */
   readonly longestWaitMs?: number;
   /**
-   * When a single attempt is given up: after so long without the head of a response, or then without a further part of its body, unless
-   * that is a stream of events. Milliseconds.
+   * When a single attempt is given up, and not retried: after so long without the head of a response, or then without a further part of
+   * its body, unless that is a stream of events. Milliseconds; in Node `fetch` itself gives up after 300 000.
    */
   readonly timeoutMs?: number;
   /** Called before each wait, to explain it to a person. */
