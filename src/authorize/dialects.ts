@@ -85,7 +85,8 @@ export function readOriginal(
   return withTarget(original, fields.target, fields.pathIn(value));
 }
 
-const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
+/** The methods that the proxy knows, TRACE and CONNECT too. */
+export const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 const VISIBLE = /^[\x21-\x7e]+$/;
 
 /** `name` says where the path was. */

@@ -17,6 +17,7 @@ import { limit } from '../proxy/steps/limit.ts';
 import { type ExchangeSummary, record, summaryOf } from '../proxy/steps/record.ts';
 import { sendRejection } from '../proxy/steps/send-rejection.ts';
 import { readTarget } from '../server/parsing/request-target.ts';
+import { KNOWN_METHODS } from './dialects.ts';
 import { VerifyExchange } from './verify-exchange.ts';
 
 /** What the verifier is built from. */
@@ -53,6 +54,7 @@ export class Verifier implements KeyVerifier {
 
   verify(request: VerifiedRequest, { id, onlyTags }: VerifyingClient): Promise<Verdict> {
     const { customerIdHeader, clock } = this.#options.decision;
+    assertKnownMethod(request);
     const target = targetOf(request);
     const keys = this.#keysFor(onlyTags);
     const result = Promise.withResolvers<Verdict>();
@@ -103,6 +105,12 @@ const SERVER_ERROR = 500;
 
 const allow: Step = (exchange) =>
   exchange.respondEmpty({ status: 200, outcome: 'allowed', headers: [], lines: '' });
+
+/** A method that the proxy would reject is a mistake: no limit or cost would mean it. */
+function assertKnownMethod({ method = 'GET' }: VerifiedRequest): void {
+  if (!KNOWN_METHODS.has(method))
+    throw new InvalidBody([{ field: 'method', message: 'must be a method that the proxy forwards' }]);
+}
 
 function targetOf({ path = '/' }: VerifiedRequest): RequestTarget {
   const target = path.startsWith('/') ? readTarget(path) : undefined;

@@ -197,6 +197,7 @@ describe('POST /verify', () => {
     [{ secret: '' }, 'secret'],
     [{ secret: 'x', method: 'get' }, 'method'],
     [{ secret: 'x', method: 'TRACE' }, 'method'],
+    [{ secret: 'x', method: 'GTE' }, 'method'],
     [{ secret: 'x', path: 'x' }, 'path'],
     [{ secret: 'x', path: '/a/../b' }, 'path'],
     [{ secret: 'x', path: '/a%zz' }, 'path'],
