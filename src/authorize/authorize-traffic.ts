@@ -81,7 +81,8 @@ export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraf
     { head, error, isRejectedAs403 = false }: RejectedCall,
   ): void {
     const requestId = decision.requestIds.idOf(req);
-    onRejected(error, requestId);
+    // A health check, such as that of HAProxy in docs/authorize.md, is no call.
+    if (head.path !== '/') onRejected(error, requestId);
     const response = errorResponse(error);
     closeUnlessRead(res, head);
     const lines = headerLine('X-Request-Id', requestId) + NO_STORE_LINE;

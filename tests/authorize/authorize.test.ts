@@ -395,6 +395,20 @@ describe('the port for other gateways', () => {
     }
   });
 
+  it('counts no health check', async () => {
+    const rejected = async (): Promise<string[]> => {
+      const metrics = await (await fetch(`${fleet.replicas[0]?.opsUrl}/metrics`)).text();
+      return metrics
+        .split('\n')
+        .filter((line) => /^tollgate_requests_total.*"invalid_request",route="authorize"/.test(line));
+    };
+    await ask(url, '/orders');
+    const before = await rejected();
+    expect(before.length).toBeGreaterThan(0);
+    expect((await ask(url, '/')).status).toBe(404);
+    expect(await rejected()).toEqual(before);
+  });
+
   it('is in metrics and log as route "authorize"', async () => {
     const metrics = await (await fetch(`${fleet.replicas[0]?.opsUrl}/metrics`)).text();
     const samples = metrics.split('\n').filter((line) => line.includes('outcome="allowed"'));
