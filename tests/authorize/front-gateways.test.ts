@@ -103,6 +103,25 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
     expect((await fleet.admin.detail(id)).usage).toMatchObject({ totalRequests: 3, successfulRequests: 1 });
   });
 
+  it('a page may read why its request was rejected', async () => {
+    const { headers } = await ask(url, '/v1/orders', { headers: { origin: ORIGIN } });
+    expect(headers).toMatchObject({
+      'access-control-allow-origin': ORIGIN,
+      'access-control-expose-headers': expect.stringContaining('retry-after'),
+      vary: expect.stringContaining('Origin'),
+    });
+  });
+
+  it('the address of a request is the consumer’s', async () => {
+    const { id, secret } = await fleet.admin.makeKey('restricted', 'ample');
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { allowedIps: ['127.0.0.2'] });
+    const headers = bearer(secret);
+    const statuses = [];
+    for (const from of ['127.0.0.2', '127.0.0.1'])
+      statuses.push((await ask(url, '/', { headers, from })).status);
+    expect(statuses).toEqual([200, 403]);
+  });
+
   it('paths are decided as the backend gets them, or rejected', async () => {
     for (const path of [
       '//v1//orders',

@@ -13,17 +13,26 @@ export interface Asked {
 /** A flat list of names and values where a name is to be sent twice. */
 type Fields = Readonly<Record<string, string>> | readonly string[];
 
+interface Sent {
+  readonly method?: string;
+  readonly headers?: Fields;
+  readonly agent?: Agent;
+  /** The client's address, one of loopback; 127.0.0.1 by default. */
+  readonly from?: string;
+}
+
 /** Sends a request exactly as given: `fetch` would normalise the path and reject some fields. */
 export async function ask(
   url: string,
   path: string,
-  { method = 'GET', headers = {}, agent }: { method?: string; headers?: Fields; agent?: Agent } = {},
+  { method = 'GET', headers = {}, agent, from }: Sent = {},
 ): Promise<Asked> {
   const { hostname, port } = new URL(url);
   const { promise, resolve, reject } = Promise.withResolvers<Asked>();
   const sent = request(
     {
       ...{ hostname, port, path, method, agent: agent ?? false },
+      ...(from !== undefined && { localAddress: from }),
       headers: Array.isArray(headers) ? ['Host', 'authorize', ...headers] : { ...headers },
     },
     (response) => {
