@@ -225,4 +225,14 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
     expect([response.status, backend.received]).toEqual([kind === 'Caddy' ? 502 : 503, []]);
     await until(async () => (await ask(url, '/', { headers: bearer(secret) })).status === 200);
   });
+
+  it('a request is rejected while Tollgate hangs', async () => {
+    const { secret } = await fleet.admin.makeKey('hangs', 'ample');
+    relay.silence();
+    backend.received.length = 0;
+    const response = await ask(url, '/', { headers: bearer(secret) });
+    relay.pass();
+    expect([response.status, backend.received]).toEqual([kind === 'Caddy' ? 504 : 503, []]);
+    await until(async () => (await ask(url, '/', { headers: bearer(secret) })).status === 200);
+  });
 });
