@@ -10,6 +10,7 @@ import { GATEWAY_KINDS, startFrontGateway } from './support/documented-gateways.
 import { SwitchingBackend } from './support/switching-backend.ts';
 
 const ORIGIN = 'https://app.example.com';
+const BALANCER = '127.0.0.3';
 const UPLOAD_BYTES = 100 * 1024 * 1024;
 const CHUNK = Buffer.alloc(1024 * 1024);
 
@@ -17,7 +18,12 @@ let fleet: Fleet;
 let backend: SwitchingBackend;
 beforeAll(async () => {
   fleet = await startInProcessFleet(1, {
-    ...{ AUTHORIZE_PORT: '0', BACKEND_URL: '', TRUSTED_PROXIES: '127.0.0.1', CORS_ALLOWED_ORIGINS: ORIGIN },
+    ...{
+      AUTHORIZE_PORT: '0',
+      BACKEND_URL: '',
+      TRUSTED_PROXIES: `127.0.0.1,${BALANCER}`,
+      CORS_ALLOWED_ORIGINS: ORIGIN,
+    },
   });
   backend = await SwitchingBackend.start();
   await fleet.admin.makePlan('ample', 1000, 'day');
@@ -234,5 +240,28 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
     relay.pass();
     expect([response.status, backend.received]).toEqual([kind === 'Caddy' ? 504 : 503, []]);
     await until(async () => (await ask(url, '/', { headers: bearer(secret) })).status === 200);
+  });
+});
+
+describe.each(GATEWAY_KINDS)('behind %s behind a balancer, configured as documented,', (kind) => {
+  let front: RunningProgram;
+  beforeAll(async () => {
+    const neighbours = { tollgatePort: authorizePort(), backendPort: backend.port, balancer: BALANCER };
+    front = await startFrontGateway(kind, neighbours);
+  });
+  afterAll(() => front?.stop());
+
+  it('the address of a request is what the balancer says, and only the balancer says it', async () => {
+    const { id, secret } = await fleet.admin.makeKey('restricted', 'ample');
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { allowedIps: ['203.0.113.7'] });
+    const status = async (from: string, forwardedFor: string): Promise<number> => {
+      const headers = { ...bearer(secret), 'x-forwarded-for': forwardedFor };
+      return (await ask(`http://127.0.0.1:${front.port}`, '/', { headers, from })).status;
+    };
+    expect([
+      await status(BALANCER, '198.51.100.1, 203.0.113.7'),
+      await status(BALANCER, '203.0.113.7, 198.51.100.1'),
+      await status('127.0.0.2', '203.0.113.7'),
+    ]).toEqual([200, 403, 403]);
   });
 });

@@ -14,10 +14,14 @@ export interface Neighbours {
   readonly backendPort: number;
   /** Requests go through while Tollgate is away, as the page says how. */
   readonly failsOpen?: boolean;
+  /** The address of a balancer in front of the gateway, as the page says how. */
+  readonly balancer?: string;
 }
 
 interface Kind {
   readonly heading: string;
+  /** The line below which the page puts what is needed behind a balancer, and the language of that block. */
+  readonly behindBalancer?: { readonly below: string; readonly language: string };
   /** The files to write, from the blocks of the page, and the command that runs them. */
   readonly files: (blocks: readonly string[], failsOpen: boolean) => Readonly<Record<string, string>>;
   readonly command: (directory: string) => Promise<readonly string[]>;
@@ -28,6 +32,7 @@ const at = (blocks: readonly string[], index: number): string => blocks[index] ?
 const KINDS = {
   nginx: {
     heading: '### nginx',
+    behindBalancer: { below: 'listen 8000;', language: 'nginx' },
     files: (blocks, failsOpen) => {
       const [inCall = '', beside = ''] = at(blocks, 1).split('\n');
       const server = at(blocks, 0);
@@ -51,6 +56,7 @@ const KINDS = {
   },
   HAProxy: {
     heading: '### HAProxy',
+    behindBalancer: { below: 'bind :8000', language: 'haproxy' },
     files: (blocks, failsOpen) => ({
       'haproxy.cfg': at(blocks, 0).replace(/^.*lua\.tollgate/m, (line) =>
         failsOpen ? `${at(blocks, 2)}${line}` : line,
@@ -66,6 +72,7 @@ const KINDS = {
   },
   Caddy: {
     heading: '### Caddy',
+    behindBalancer: { below: 'uri /authorize/forwarded?', language: 'caddy' },
     files: (blocks) => ({ Caddyfile: `{\n\tadmin off\n}\n${at(blocks, 0)}` }),
     command: async (directory) => [
       await requireProgram('caddy', 'caddy'),
@@ -101,9 +108,17 @@ export async function documentedServer(ports: Ports): Promise<string> {
   return withPorts(at(await blocksOf('nginx'), 0), ports);
 }
 
-async function blocksOf(kind: GatewayKind): Promise<readonly string[]> {
+async function blocksOf(kind: GatewayKind, balancer?: string): Promise<readonly string[]> {
+  const { heading, behindBalancer }: Kind = KINDS[kind];
   const blocks = await documentedBlocks('authorize.md');
-  return blocks.filter(({ headings }) => headings.includes(KINDS[kind].heading)).map(({ text }) => text);
+  const texts = blocks.filter(({ headings }) => headings.includes(heading)).map(({ text }) => text);
+  if (behindBalancer === undefined || balancer === undefined) return texts;
+  const { below, language } = behindBalancer;
+  const added = blocks.find(
+    (block) => block.headings.includes('### Behind a balancer') && block.language === language,
+  );
+  const lines = added?.text.replace('10.0.0.0/8', balancer) ?? '';
+  return texts.map((text) => text.replace(below, () => `${below}\n${lines}`));
 }
 
 /** In one pass: a port of the test may begin as one of the page does. */
@@ -120,7 +135,7 @@ export async function startFrontGateway(kind: GatewayKind, neighbours: Neighbour
   const { files, command }: Kind = KINDS[kind];
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-front-'));
   const [port, innerPort] = [await freePort(), await freePort()];
-  const texts = files(await blocksOf(kind), neighbours.failsOpen ?? false);
+  const texts = files(await blocksOf(kind, neighbours.balancer), neighbours.failsOpen ?? false);
   for (const [name, text] of Object.entries(texts)) {
     const own = withPorts(text, { ...neighbours, port })
       .replaceAll('127.0.0.1:8083', `127.0.0.1:${innerPort}`)
