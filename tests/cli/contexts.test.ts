@@ -160,16 +160,25 @@ describe('tollgate login', () => {
     ]);
   });
 
-  it('replaces no context of another gateway unless it is named', async () => {
+  it('keeps a context of another gateway under the name of its host, unless --name replaces it', async () => {
     expect((await tollgate(['login', url], ROOT_TOKEN)).code).toBe(0);
     const other = url.replace('127.0.0.1', 'localhost');
+    const { host } = new URL(url);
     const { code, stderr } = await tollgate(['login', other], ROOT_TOKEN);
-    const remedy = 'give this one a --name, or repeat the command with --name default.';
-    expect([code, stderr]).toEqual([5, `The context default is ${url}: ${remedy}\n`]);
-    expect(JSON.parse(await readFile(file, 'utf8')).contexts.default.url).toBe(url);
-    expect((await tollgate(['login', url], ROOT_TOKEN)).code).toBe(0);
-    expect((await tollgate(['login', other, '--name', 'default'], ROOT_TOKEN)).code).toBe(0);
-    expect(JSON.parse(await readFile(file, 'utf8')).contexts.default.url).toBe(other);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringMatching(`\nWhat was default before is the context ${host} now.\n$`),
+    ]);
+    const kept = { url, token: ROOT_TOKEN };
+    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({
+      current: 'default',
+      contexts: { default: { ...kept, url: other }, [host]: kept },
+    });
+    expect((await tollgate(['whoami', '--context', host])).code).toBe(0);
+    const named = await tollgate(['login', url, '--name', 'default'], ROOT_TOKEN);
+    expect([named.code, named.stderr]).toEqual([0, expect.not.stringContaining('What was')]);
+    const { contexts } = JSON.parse(await readFile(file, 'utf8'));
+    expect(contexts).toEqual({ default: kept, [host]: kept });
   });
 
   it('reads a token from a file', async () => {

@@ -59,13 +59,13 @@ export function noContext(kind: 'usage' | 'notFound', name: string): CommandFaul
 }
 
 /**
- * Replaces what the file holds, and resolves with what it held before. One command at a time does so, and only the owner can ever read the
+ * Replaces what the file holds. One command at a time does so, and only the owner can ever read the
  * file. Readers see either the old or the new content, never a part. A symbolic link stays one: the file that it leads to is written.
  * Rejects with a `CommandFault` if that fails, and leaves the old content.
  */
-export async function changeContexts(file: string, change: (kept: Contexts) => Contexts): Promise<Contexts> {
+export async function changeContexts(file: string, change: (kept: Contexts) => Contexts): Promise<void> {
   try {
-    return await replaceContexts(file, change);
+    await replaceContexts(file, change);
   } catch (error) {
     if (error instanceof CommandFault) throw error;
     throw new CommandFault(
@@ -83,16 +83,14 @@ function targetOf(path: string): string {
 }
 
 /** The new content is written to a file beside it, whose existence keeps other commands from the same. */
-async function replaceContexts(file: string, change: (kept: Contexts) => Contexts): Promise<Contexts> {
+async function replaceContexts(file: string, change: (kept: Contexts) => Contexts): Promise<void> {
   const target = targetOf(file);
   const lock = `${target}.lock`;
   mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
   await createAlone(lock);
   try {
-    const kept = readContexts(file);
-    writeFileSync(lock, `${JSON.stringify(change(kept), null, 2)}\n`);
+    writeFileSync(lock, `${JSON.stringify(change(readContexts(file)), null, 2)}\n`);
     renameSync(lock, target);
-    return kept;
   } catch (error) {
     // A part of the new content has tokens.
     rmSync(lock, { force: true });

@@ -50,20 +50,14 @@ async function login(url: string, options: LoginOptions, terminal: Terminal): Pr
     throw new CommandFault('usage', 'A login is either with --sso or with a token.');
   const file = contextsFile(terminal);
   // A fault of the file should be found before anyone signs in.
-  const { contexts } = readContexts(file);
-  const present = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
-  // Its token may be kept nowhere else.
-  if (options.name === undefined && present !== undefined && present.url !== url)
-    throw new CommandFault(
-      'conflict',
-      `The context ${name} is ${present.url}: give this one a --name, or repeat the command with --name ${name}.`,
-    );
+  readContexts(file);
   const { protocol, hostname } = new URL(url);
   if (protocol === 'http:' && !LOOPBACK_HOST.test(hostname))
     terminal.stderr.write('The address is not https: who can read the traffic can read the token.\n');
   const opened = sso ? await signInAtProvider({ url, opensBrowser: browser }, terminal) : undefined;
   const token = opened?.secret ?? (await tokenFor(url, options, terminal));
-  const { scopes, before } = await keep({ url, token }, { name, file }).catch(async (error: unknown) => {
+  const kept = { name, file, isNamed: options.name !== undefined };
+  const { scopes, before, movedTo } = await keep({ url, token }, kept).catch(async (error: unknown) => {
     // No later command could end the session, because none has its secret.
     if (opened !== undefined)
       await endSession({ url, token }).catch(() => void terminal.stderr.write(SESSION_GOES_ON));
@@ -72,26 +66,44 @@ async function login(url: string, options: LoginOptions, terminal: Terminal): Pr
   if (opened !== undefined)
     terminal.stderr.write(`You are signed in as ${opened.name} until ${opened.expiresAt}.\n`);
   terminal.stderr.write(`Context ${name} is ${url}, with ${scopes.length} scopes. It is kept in ${file}.\n`);
+  if (movedTo !== undefined)
+    terminal.stderr.write(`What was ${name} before is the context ${movedTo} now.\n`);
   noteVariables(readContexts(file), terminal);
-  if (before !== undefined) await endSession(before).catch(() => {});
+  if (before !== undefined && movedTo === undefined) await endSession(before).catch(() => {});
 }
 
 const SESSION_GOES_ON = 'The session was not ended: without its secret, it goes on until it expires.\n';
 
-/** Checks the token of a context, and writes it to the file. Resolves with the scopes, and what the context was before. */
-async function keep(
-  { url, token }: Context,
-  { name, file }: { readonly name: string; readonly file: string },
-): Promise<{ readonly scopes: readonly string[]; readonly before: Context | undefined }> {
+interface KeptAs {
+  readonly name: string;
+  readonly file: string;
+  readonly isNamed: boolean;
+}
+
+interface Kept {
+  readonly scopes: readonly string[];
+  readonly before: Context | undefined;
+  readonly movedTo: string | undefined;
+}
+
+/**
+ * Checks the token of a context, and writes it to the file. Resolves with the scopes, and what the context was before. If that is of another
+ * gateway and no name was given, it is kept under the name of its host: its token may be kept nowhere else.
+ */
+async function keep({ url, token }: Context, { name, file, isNamed }: KeptAs): Promise<Kept> {
   const call = createManagementClient({ url, token }).GET('/tollgate/whoami');
   const { scopes } = await bodyOf(call);
   // The token must not be kept for another server that responds to any path.
   if (!Array.isArray(scopes)) throw new ManagementFault((await call).response, undefined);
-  const { contexts } = await changeContexts(file, (kept) => ({
-    current: name,
-    contexts: { ...kept.contexts, [name]: { url, token } },
-  }));
-  return { scopes, before: Object.hasOwn(contexts, name) ? contexts[name] : undefined };
+  let before: Context | undefined;
+  let movedTo: string | undefined;
+  await changeContexts(file, ({ contexts }) => {
+    before = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+    movedTo = isNamed || before === undefined || before.url === url ? undefined : new URL(before.url).host;
+    const moved = before !== undefined && movedTo !== undefined && { [movedTo]: before };
+    return { current: name, contexts: { ...contexts, ...moved, [name]: { url, token } } };
+  });
+  return { scopes, before, movedTo };
 }
 
 async function tokenFor(url: string, { tokenFile }: LoginOptions, terminal: Terminal): Promise<string> {
