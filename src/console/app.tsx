@@ -37,19 +37,21 @@ export function App({ session, providerHost }: AppProps) {
   // The router begins to listen in an effect, which is later.
   useLayoutEffect(() => session.guardPage(), [session]);
   return (
-    <Router base={BASE}>
-      {state.status === 'signed-in' ? (
-        <SignedIn key={state.serial} session={session} token={state.token} serial={state.serial} />
-      ) : (
-        <SignInPage
-          session={session}
-          reason={state.reason}
-          failure={state.failure}
-          providerHost={providerHost}
-        />
-      )}
-      <ToastRegion />
-    </Router>
+    <PageErrorBoundary>
+      <Router base={BASE}>
+        {state.status === 'signed-in' ? (
+          <SignedIn key={state.serial} session={session} token={state.token} serial={state.serial} />
+        ) : (
+          <SignInPage
+            session={session}
+            reason={state.reason}
+            failure={state.failure}
+            providerHost={providerHost}
+          />
+        )}
+        <ToastRegion />
+      </Router>
+    </PageErrorBoundary>
   );
 }
 

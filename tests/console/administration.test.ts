@@ -371,3 +371,26 @@ describe('the page of admin tokens', () => {
     await close();
   });
 });
+
+describe('a tab that is older than the gateway', () => {
+  it('says which part can’t be loaded any more, and keeps the others', async () => {
+    await createPlan('older');
+    const { secret } = await createKey('Older', { rateLimitId: 'older' });
+    await stage.use(secret, 1);
+    await untilCounted('older', 1);
+    const { page, close, accessibilityFaults } = await stage.open('/keys');
+    // Only the files of the newer console are there.
+    await page.route(/\/assets\/(command-palette|chart-canvas)-/, (route) => route.fulfill({ status: 404 }));
+    await page.getByRole('link', { name: 'Usage' }).click();
+    await page.getByText('The chart could not be loaded.').waitFor();
+    await page.getByRole('button', { name: 'View as table' }).click();
+    await page.getByRole('region', { name: 'The chart as a table' }).waitFor();
+    await page.keyboard.press('Control+k');
+    const dialog = page.getByRole('dialog', { name: 'Go to' });
+    await dialog.getByRole('button', { name: 'Load again' }).waitFor();
+    expect(await accessibilityFaults()).toEqual([]);
+    await page.keyboard.press('Escape');
+    await heading(page, 'Usage');
+    await close();
+  });
+});

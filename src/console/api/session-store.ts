@@ -25,6 +25,8 @@ interface Start {
   readonly failure?: FailedSignIn | undefined;
 }
 
+type TokenStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
+
 const STORAGE_KEY = 'tollgate.token';
 
 /**
@@ -32,7 +34,7 @@ const STORAGE_KEY = 'tollgate.token';
  * `localStorage`, a cookie or a URL. Of a person's session it only knows that there is one: no script can read the cookie.
  */
 export class SessionStore {
-  readonly #storage: Storage;
+  readonly #storage: TokenStorage;
   readonly #listeners = new Set<() => void>();
   #serial = 0;
   #session: Session;
@@ -44,7 +46,7 @@ export class SessionStore {
   #waiting: (() => void) | undefined;
 
   /** A token of this tab comes before the session of the browser, and a failed sign-in is shown before either. */
-  constructor(storage: Storage, { hasSession = false, failure }: Start = {}) {
+  constructor(storage: TokenStorage, { hasSession = false, failure }: Start = {}) {
     this.#storage = storage;
     const token = storage.getItem(STORAGE_KEY);
     const isSignedIn = failure === undefined && (token !== null || hasSession);

@@ -7,7 +7,21 @@ interface State {
   readonly error: unknown;
 }
 
-/** Keeps the rest of the console working if a page fails: its code has a fault, or a new version has replaced its files. */
+/** Shown in place of a part that fails: its code has a fault, or a new version has replaced its files. */
+export function PageFault() {
+  return (
+    <EmptyState
+      icon={TriangleAlert}
+      title="This page can’t be shown"
+      action={<Button onClick={() => window.location.reload()}>Load again</Button>}
+    >
+      The gateway may have a newer version of the console. If it happens again after loading, it is a fault of
+      the console.
+    </EmptyState>
+  );
+}
+
+/** Keeps the rest of the console working if a page fails. */
 export class PageErrorBoundary extends Component<{ readonly children: ReactNode }, State> {
   override state: State = { error: undefined };
 
@@ -16,16 +30,6 @@ export class PageErrorBoundary extends Component<{ readonly children: ReactNode 
   }
 
   override render(): ReactNode {
-    if (this.state.error === undefined) return this.props.children;
-    return (
-      <EmptyState
-        icon={TriangleAlert}
-        title="This page can’t be shown"
-        action={<Button onClick={() => window.location.reload()}>Load again</Button>}
-      >
-        The gateway may have a newer version of the console. If it happens again after loading, it is a fault
-        of the console.
-      </EmptyState>
-    );
+    return this.state.error === undefined ? this.props.children : <PageFault />;
   }
 }

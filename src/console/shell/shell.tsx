@@ -1,18 +1,35 @@
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { useLocation } from 'wouter';
 import { useApi } from '../api/api-context.tsx';
+import { siteStorage } from '../api/browser-storage.ts';
 import { classes } from '../components/layout/classes.ts';
+import { Dialog } from '../components/layout/dialog.tsx';
 import { Notice } from '../components/states/notice.tsx';
 import { Navigation } from './navigation.tsx';
+import { PageFault } from './page-error-boundary.tsx';
 import { SessionEnd } from './session-end.tsx';
 import styles from './shell.module.css';
 import { ShortcutHelp } from './shortcut-help.tsx';
 import { ROOT_WARNING, TokenDialog } from './token-dialog.tsx';
 import { useShortcuts, useSingleKeys } from './use-shortcuts.ts';
 
-const CommandPalette = lazy(() =>
-  import('./command-palette.tsx').then((file) => ({ default: file.CommandPalette })),
-);
+const CommandPalette = lazy(async () => {
+  try {
+    const { CommandPalette: loaded } = await import('./command-palette.tsx');
+    return { default: loaded };
+  } catch {
+    // Vite takes a handler of the promise for a part of the import, and its own failures pass it by.
+    return { default: MissingPalette };
+  }
+});
+
+function MissingPalette({ onClose }: { readonly onClose: () => void }) {
+  return (
+    <Dialog title="Go to" onClose={onClose}>
+      <PageFault />
+    </Dialog>
+  );
+}
 
 const ROOT_SEEN_KEY = 'tollgate.root-notice-seen';
 const FOLDED_KEY = 'tollgate.navigation-folded';
@@ -21,10 +38,10 @@ const FOLDED_KEY = 'tollgate.navigation-folded';
 export function Shell({ children }: { readonly children: ReactNode }) {
   const { whoami } = useApi();
   const isNarrow = useNarrow();
-  const [isFolded, setFolded] = useState(() => localStorage.getItem(FOLDED_KEY) === 'true');
+  const [isFolded, setFolded] = useState(() => siteStorage.getItem(FOLDED_KEY) === 'true');
   const folded = isNarrow || isFolded;
   const fold = () => {
-    localStorage.setItem(FOLDED_KEY, String(!isFolded));
+    siteStorage.setItem(FOLDED_KEY, String(!isFolded));
     setFolded(!isFolded);
   };
   const [opened, setOpened] = useState<'palette' | 'help' | 'token'>();
@@ -62,9 +79,9 @@ export function Shell({ children }: { readonly children: ReactNode }) {
 function useFirstView(): boolean {
   const [location] = useLocation();
   const [first] = useState(location);
-  const [isSeen, setSeen] = useState(() => localStorage.getItem(ROOT_SEEN_KEY) === 'true');
+  const [isSeen, setSeen] = useState(() => siteStorage.getItem(ROOT_SEEN_KEY) === 'true');
   useEffect(() => {
-    localStorage.setItem(ROOT_SEEN_KEY, 'true');
+    siteStorage.setItem(ROOT_SEEN_KEY, 'true');
     if (location !== first) setSeen(true);
   }, [location, first]);
   return !isSeen;

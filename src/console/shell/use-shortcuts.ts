@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useApi } from '../api/api-context.tsx';
+import { siteStorage } from '../api/browser-storage.ts';
 import { NAVIGATION } from '../routes.tsx';
 
 const SEQUENCE_MS = 1000;
@@ -9,10 +10,10 @@ const STORAGE_KEY = 'tollgate.single-key-shortcuts';
 
 /** Whether shortcuts of single keys are on, and how to switch them. Speech input and unsteady hands press them by accident (WCAG 2.1.4). */
 export function useSingleKeys(): readonly [isOn: boolean, switchTo: (isOn: boolean) => void] {
-  const [isOn, setOn] = useState(() => localStorage.getItem(STORAGE_KEY) !== 'off');
+  const [isOn, setOn] = useState(() => siteStorage.getItem(STORAGE_KEY) !== 'off');
   const switchTo = (next: boolean) => {
-    if (next) localStorage.removeItem(STORAGE_KEY);
-    else localStorage.setItem(STORAGE_KEY, 'off');
+    if (next) siteStorage.removeItem(STORAGE_KEY);
+    else siteStorage.setItem(STORAGE_KEY, 'off');
     setOn(next);
   };
   return [isOn, switchTo];

@@ -1,10 +1,12 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it, jest } from '@jest/globals';
 import { render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
+import { tabStorage } from '../../../src/console/api/browser-storage.ts';
 import { createGatewayClient } from '../../../src/console/api/gateway-client.ts';
 import { SessionStore } from '../../../src/console/api/session-store.ts';
 import { App } from '../../../src/console/app.tsx';
+import { applyTheme, storedTheme } from '../../../src/console/shell/theme.ts';
 import { axeFaults } from './support/axe-faults.ts';
 import { lookAgain } from './support/patience.ts';
 import { withStubbedFetch } from './support/stubbed-fetch.ts';
@@ -127,4 +129,34 @@ it('a tab shows no data of one person to another who has signed in beside it', a
   // All is new, and so is the cache.
   expect(shown.isConnected).toBe(false);
   expect(screen.queryByText('alice@example.com')).toBeNull();
+});
+
+it('a fault outside of the pages leaves no empty page', async () => {
+  const fault = jest.spyOn(console, 'error').mockImplementation(() => undefined);
+  stub.respond(() => ({ status: 200, body: { ...ALICE, name: { first: 'Alice' } } }));
+  render(<App session={new SessionStore(sessionStorage, { hasSession: true })} providerHost={HOST} />);
+  await screen.findByRole('button', { name: 'Load again' });
+  fault.mockRestore();
+});
+
+it('the console works where the browser blocks site data', async () => {
+  const blocked = (['localStorage', 'sessionStorage'] as const).map((storage) =>
+    jest.spyOn(window, storage, 'get').mockImplementation(() => {
+      throw new DOMException('Access is denied for this document.', 'SecurityError');
+    }),
+  );
+  try {
+    applyTheme(storedTheme());
+    const session = new SessionStore(tabStorage);
+    session.signIn('tga_secret', true);
+    render(<App session={session} providerHost={HOST} />);
+    await screen.findByText('Alice Example');
+    await userEvent.click(screen.getByRole('button', { name: 'System theme' }));
+    screen.getByRole('button', { name: 'Light theme' });
+    await signOut();
+    await screen.findByLabelText('Token');
+  } finally {
+    applyTheme('system');
+    for (const each of blocked) each.mockRestore();
+  }
 });

@@ -51,6 +51,7 @@ export function Chart({ data, sentence, foot, onSelect }: ChartProps) {
 function Canvas({ data, onSelect }: Pick<ChartProps, 'data'> & { onSelect: ChartProps['onSelect'] }) {
   const element = useRef<HTMLDivElement>(null);
   const [canvas, setCanvas] = useState<ChartCanvas>();
+  const [isMissing, setMissing] = useState(false);
   const select = useRef<(index: number) => void>(undefined);
   useEffect(() => {
     select.current = (index) => {
@@ -61,17 +62,25 @@ function Canvas({ data, onSelect }: Pick<ChartProps, 'data'> & { onSelect: Chart
   useEffect(() => {
     let made: ChartCanvas | undefined;
     let isGone = false;
-    void import('./chart-canvas.ts').then(({ createChartCanvas }) => {
-      if (isGone || element.current === null) return;
-      made = createChartCanvas(element.current, (index) => select.current?.(index));
-      setCanvas(made);
-    });
+    import('./chart-canvas.ts').then(
+      ({ createChartCanvas }) => {
+        if (isGone || element.current === null) return;
+        made = createChartCanvas(element.current, (index) => select.current?.(index));
+        setCanvas(made);
+      },
+      // A new version of the gateway has replaced the file, or the network has failed.
+      () => setMissing(true),
+    );
     return () => {
       isGone = true;
       made?.dispose();
     };
   }, []);
   useEffect(() => canvas?.draw(data), [canvas, data]);
+  if (isMissing)
+    return (
+      <p className={styles.missing}>The chart could not be loaded. Load the page again, or view the table.</p>
+    );
   return (
     <div className={styles.canvas} aria-hidden="true">
       {canvas === undefined && <Skeleton />}
