@@ -257,6 +257,8 @@ describe('hostile texts', () => {
     );
     await untilCounted('hostile', 2);
     const { page, close } = await stage.open('/usage?rateLimitId=hostile&groupBy=key');
+    // The browser translates none of them, nor the texts that React goes on changing.
+    expect(await page.evaluate('document.documentElement.translate')).toBe(false);
     // A name that is trimmed in the table is whole in the document.
     await page.getByRole('link', { name: HOSTILE.name }).waitFor();
     await page.getByLabel('Table by').selectOption('customer');

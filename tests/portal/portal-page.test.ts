@@ -55,6 +55,17 @@ async function use(secret: string, path: string): Promise<void> {
   await (await fetch(`${fleet.replicas[0]?.url}${path}`, { headers })).text();
 }
 
+/** Puts an element in the place of each text, as Chrome does. */
+const TRANSLATE = `
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (texts.nextNode()) found.push(texts.currentNode);
+  for (const text of found.filter(({ parentElement }) => parentElement.closest('[translate=no]') === null)) {
+    const font = document.createElement('font');
+    font.textContent = text.data;
+    text.replaceWith(font);
+  }`;
+
 describe('the portal', () => {
   it('shows a consumer what their key may do and has done, and no one else', async () => {
     await fleet.admin.call('POST', '/rate-limit/create', {
@@ -297,6 +308,22 @@ describe('the portal', () => {
     await fault.waitFor();
     await Promise.all([page.waitForEvent('download'), save.click()]);
     await fault.waitFor({ state: 'detached' });
+  });
+
+  it('shows new numbers where the browser has translated the page', async () => {
+    const plan = { rateLimitId: 'translated', description: '', limit: 10, period: 'hour' };
+    await fleet.admin.call('POST', '/rate-limit/create', plan);
+    const { secret } = await makeKey('Translated app', { rateLimitId: 'translated' });
+    const { page, faults } = await open('light');
+    await signIn(page, secret);
+    await page.getByText('10 of 10 left').waitFor();
+    await page.getByText('No requests in this time.').first().waitFor();
+    await page.evaluate(TRANSLATE);
+    await use(secret, '/translated');
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText('9 of 10 left').waitFor();
+    expect(await page.locator('pre font').count()).toBe(0);
+    expect(faults).toEqual([]);
   });
 
   it('lets screen readers say that it was refreshed, but only after a click', async () => {

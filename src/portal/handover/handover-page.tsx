@@ -97,7 +97,7 @@ function Secret({ name, secret }: { readonly name: string; readonly secret: stri
       </code>
       <CopyButton text={secret} />
       <p class="soft">{words.send}</p>
-      <pre>{'Authorization: Bearer <secret>'}</pre>
+      <pre translate={false}>{'Authorization: Bearer <secret>'}</pre>
     </>
   );
 }

@@ -61,7 +61,9 @@ export function Examples({ apiUrl }: { readonly apiUrl: string }) {
         </fieldset>
         <CopyButton key={chosen.name} text={code} />
       </div>
-      <pre data-example>{code}</pre>
+      <pre translate={false} data-example>
+        {code}
+      </pre>
     </section>
   );
 }

@@ -33,7 +33,7 @@ export function FigureTable({ heads: [head, ...figureHeads], rows, nameClass }: 
               {name}
             </th>
             {figures.map((figure, column) => (
-              <td key={figureHeads[column]} class="number">
+              <td key={`${figureHeads[column]} ${figure}`} class="number">
                 {formatNumber(figure)}
               </td>
             ))}

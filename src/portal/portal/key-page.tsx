@@ -89,7 +89,9 @@ export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPage
         <p class="soft">{expiryText(key.expiresAt, at)}</p>
         <p class="row soft">
           {/* Not read out at each automatic refresh. */}
-          <span aria-live={isAsked ? 'polite' : 'off'}>{words.asOf(new Date(at).toLocaleTimeString())}</span>
+          <span aria-live={isAsked ? 'polite' : 'off'}>
+            <span key={at}>{words.asOf(new Date(at).toLocaleTimeString())}</span>
+          </span>
           <button type="button" onClick={refreshNow}>
             {words.refresh}
           </button>

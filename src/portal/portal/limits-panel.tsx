@@ -25,7 +25,10 @@ interface LimitsPanelProps {
   readonly at: number;
 }
 
-/** Each window: what is left of it, and when it resets. */
+/**
+ * Each window: what is left of it, and when it resets. As everywhere in the portal, a text that changes has an element of that key: in a page that
+ * the browser has translated, its text node is no longer there to be changed.
+ */
 export function LimitsPanel({ limits, at }: LimitsPanelProps) {
   const windows = enforced(limits);
   if (windows.length === 0) return null;
@@ -60,10 +63,12 @@ function WindowItem({ window, at }: { readonly window: Window; readonly at: numb
         <p class="soft">{words.unknown}</p>
       </li>
     );
+  const left = words.left(formatNumber(remaining), formatNumber(room));
+  const resets = resetText(window, at);
   return (
     <li>
       <strong>{name}</strong>
-      <p>{words.left(formatNumber(remaining), formatNumber(room))}</p>
+      <p key={left}>{left}</p>
       <meter
         class={remaining === 0 ? 'empty' : remaining <= room / 5 ? 'low' : ''}
         aria-label={words.meter(name)}
@@ -71,7 +76,9 @@ function WindowItem({ window, at }: { readonly window: Window; readonly at: numb
         max={Math.max(room, 1)}
         value={remaining}
       />
-      <p class="soft">{resetText(window, at)}</p>
+      <p key={resets} class="soft">
+        {resets}
+      </p>
     </li>
   );
 }

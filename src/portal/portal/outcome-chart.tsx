@@ -26,12 +26,12 @@ export function OutcomeChart({ buckets, range: { days, interval }, isSpoken }: O
       <figcaption aria-live={isSpoken ? 'polite' : 'off'} aria-atomic="true">
         {/* Without it, the sentence of another range could be the same, and nothing would be read out. */}
         <span class="hidden">{words.days(days)}: </span>
-        {words.sentence(allowed, limited, failed)}
+        <span key={`${allowed} ${limited} ${failed}`}>{words.sentence(allowed, limited, failed)}</span>
       </figcaption>
       <ul class="legend">
         {OUTCOMES.map((outcome, index) => (
           <li key={outcome} class={outcome}>
-            {words[outcome]} <strong>{formatNumber(totals[index] ?? 0)}</strong>
+            {words[outcome]} <strong key={totals[index]}>{formatNumber(totals[index] ?? 0)}</strong>
           </li>
         ))}
       </ul>

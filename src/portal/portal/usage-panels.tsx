@@ -176,7 +176,7 @@ function LimitedPanel({ lastDay }: Pick<Shown, 'lastDay'>) {
   return (
     <section class="panel">
       <h2>{words.limitedTitle}</h2>
-      <p>{total === 0 ? words.neverLimited : words.limitedTimes(total)}</p>
+      <p key={total}>{total === 0 ? words.neverLimited : words.limitedTimes(total)}</p>
       {hours.length > 0 && (
         <FigureTable
           heads={[words.hour, words.limited]}
