@@ -29,6 +29,11 @@ async function show(scopes: readonly Scope[] = ['keys:verify', 'keys:read']) {
 it('a key is tried without being counted, and the decision is shown', async () => {
   gateway.reply(200, VERDICT);
   const user = await show();
+  // A password manager fills and keeps every field of the type "password".
+  expect(screen.getByLabelText<HTMLInputElement>('Secret')).toMatchObject({
+    type: 'text',
+    className: 'control masked',
+  });
   await user.type(screen.getByLabelText('Secret'), ' tg_tried ');
   await user.clear(screen.getByLabelText('Method'));
   await user.type(screen.getByLabelText('Method'), 'post');

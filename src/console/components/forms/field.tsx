@@ -86,6 +86,22 @@ export function TextField({ label, hint, error, optional = false, onText, ...inp
   );
 }
 
+/**
+ * A text field for a secret that is typed or pasted. It is not of the type "password", which password managers fill and keep, whatever
+ * `autocomplete` says.
+ */
+export function SecretField(props: TextProps<'input'>) {
+  return (
+    <TextField
+      {...props}
+      className={styles.masked}
+      autoComplete="off"
+      autoCapitalize="none"
+      spellCheck={false}
+    />
+  );
+}
+
 /** A text field for a whole number from 1, which `readWhole` reads: a field for numbers takes "2.000" as 2, and changes with the mouse wheel. */
 export function CountField({ error, ...props }: TextProps<'input'>) {
   const { fault } = readWhole(props.value, 1);

@@ -3,7 +3,7 @@ import { useLocation } from 'wouter';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
 import { ChangeForm } from '../../../components/forms/change-form.tsx';
-import { TextField } from '../../../components/forms/field.tsx';
+import { SecretField } from '../../../components/forms/field.tsx';
 import { Dialog } from '../../../components/layout/dialog.tsx';
 import { HandoverChoice, handoverField, NO_HANDOVER } from './handover-choice.tsx';
 import { EMPTY_DRAFT, fieldsOf, messageFor } from './key-draft.ts';
@@ -46,13 +46,11 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
         onCancel={onClose}
       >
         <KeyForm draft={draft} onChange={setDraft} error={create.error} />
-        <TextField
+        <SecretField
           label="Existing secret"
           optional
           error={messageFor(create.error, 'secret')}
           hint="To move a key here without a change for its consumer. Otherwise the gateway makes one."
-          type="password"
-          autoComplete="off"
           value={ownSecret}
           onText={setOwnSecret}
         />

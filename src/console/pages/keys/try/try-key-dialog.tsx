@@ -5,7 +5,7 @@ import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi, useScopes } from '../../../api/api-context.tsx';
 import { faultSentence, fieldMessage } from '../../../api/fault-kind.ts';
 import { Button } from '../../../components/forms/button.tsx';
-import { TextField } from '../../../components/forms/field.tsx';
+import { SecretField, TextField } from '../../../components/forms/field.tsx';
 import { Form } from '../../../components/forms/form.tsx';
 import { Dialog, SubmitActions } from '../../../components/layout/dialog.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
@@ -70,10 +70,8 @@ function TryKeyDialog({ onClose }: { readonly onClose: () => void }) {
     >
       <Form onSubmit={() => isPending || verdict.mutate(draft)}>
         {error !== null && <Notice tone="failed">{faultSentence(error)}</Notice>}
-        <TextField
+        <SecretField
           label="Secret"
-          type="password"
-          autoComplete="off"
           error={fieldMessage(error, 'secret')}
           value={draft.secret}
           onText={(secret) => set({ secret })}
