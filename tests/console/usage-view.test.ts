@@ -35,6 +35,15 @@ describe('the view of usage', () => {
     expect(iso(spanBefore(week, span))).toEqual(['2026-03-18T00:00:00Z', '2026-03-24T10:30:00Z']);
   });
 
+  it('is of whole months up to now where the range is one of months', () => {
+    const year = view('range=12mo');
+    const span = spanOf(year, NOW);
+    expect(iso(span)).toEqual(['2025-04-01T00:00:00Z', '2026-03-31T10:30:00Z']);
+    expect(iso(spanBefore(year, span))).toEqual(['2024-04-01T00:00:00Z', '2025-03-31T10:30:00Z']);
+    const { from } = spanOf(readView(new URLSearchParams('range=12mo')), new Date(2026, 0, 31, 12).getTime());
+    expect(new Date(from)).toEqual(new Date(2025, 1, 1));
+  });
+
   it('has the last of the chosen days in it', () => {
     const chosen = view('from=2026-02-27&to=2026-02-28');
     const span = spanOf(chosen, NOW);

@@ -5,12 +5,11 @@ import { Button } from '../../components/forms/button.tsx';
 import { Input, type Option, Select } from '../../components/forms/field.tsx';
 import { focusFilters } from '../../components/forms/focus-filters.ts';
 import { KeyName } from '../../components/text/key-name.tsx';
-import { dateText } from '../../format/date-text.ts';
 import { localTimeZone } from '../../format/exact-time.ts';
 import { now } from '../../format/now.ts';
 import { usePlanOptions } from '../keys/plan-choice.tsx';
 import styles from './usage.module.css';
-import { GROUPINGS, INTERVAL_LABELS, isRange, RANGES, type UsageView } from './usage-view.ts';
+import { dateOf, GROUPINGS, INTERVAL_LABELS, isRange, RANGES, type UsageView } from './usage-view.ts';
 
 interface UsageControlsProps {
   readonly view: UsageView;
@@ -95,7 +94,7 @@ function RangeControls({ view, onChange }: UsageControlsProps) {
     // Another range has its own default interval.
     const plain = { from: undefined, to: undefined, interval: undefined };
     if (value !== 'custom') return onChange({ ...plain, range: value === '24h' ? undefined : value });
-    const today = dateText(now());
+    const today = dateOf(now(), isUtc);
     onChange({ ...plain, range: undefined, from: today, to: today });
   };
   return (

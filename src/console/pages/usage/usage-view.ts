@@ -114,7 +114,8 @@ function withDayOf(at: number, dates: Dates, isUtc: boolean): Dates {
 
 const HOUR_MS = 3_600_000;
 
-function dateOf(instant: number, isUtc: boolean): string {
+/** The date of an instant, in UTC or in the time zone of the browser. */
+export function dateOf(instant: number, isUtc: boolean): string {
   return isUtc ? new Date(instant).toISOString().slice(0, 10) : dateText(instant);
 }
 
@@ -131,11 +132,11 @@ export interface Span {
 export function spanOf({ range, dates, interval, isUtc }: UsageView, now: number): Span {
   if (range === 'custom' && dates !== undefined) return spanOfDates(dates, isUtc);
   const length = RANGES[range === 'custom' ? '24h' : range];
-  const back = moved(now, backwards(length), isUtc);
-  if (interval === 'hour') return { from: back, to: now };
-  // Whole days, of which today is the last.
-  const next = length.unit === 'day' ? moved(back, { unit: 'day', count: 1 }, isUtc) : back;
-  return { from: dayStart(next, isUtc), to: now };
+  if (interval === 'hour') return { from: moved(now, backwards(length), isUtc), to: now };
+  const { unit, count } = length;
+  // Whole days, or months, of which the present one is the last.
+  const last = unit === 'day' ? now : firstOfMonth(now, isUtc);
+  return { from: dayStart(moved(last, { unit, count: 1 - count }, isUtc), isUtc), to: now };
 }
 
 function spanOfDates({ first, last }: Dates, isUtc: boolean): Span {
@@ -195,6 +196,13 @@ function moved(at: number, { unit, count: by }: RangeLength, isUtc: boolean): nu
     else date.setUTCMonth(date.getUTCMonth() + by);
   } else if (unit === 'day') date.setDate(date.getDate() + by);
   else date.setMonth(date.getMonth() + by);
+  return date.getTime();
+}
+
+function firstOfMonth(at: number, isUtc: boolean): number {
+  const date = new Date(at);
+  if (isUtc) date.setUTCDate(1);
+  else date.setDate(1);
   return date.getTime();
 }
 
