@@ -263,7 +263,10 @@ describe('hostile texts', () => {
     await page.getByRole('link', { name: HOSTILE.name }).waitFor();
     await page.getByLabel('Table by').selectOption('customer');
     await page.getByText(HOSTILE.customer, { exact: true }).waitFor();
-    expect(await downloaded(page, 'Download CSV')).toContain(`'${HOSTILE.customer}`);
+    const file = await downloaded(page, 'Download CSV');
+    expect(file).toContain(`'${HOSTILE.customer}`);
+    // By it spreadsheets know that the file is in UTF-8.
+    expect(file.startsWith('\ufeff')).toBe(true);
     await page.getByLabel('Table by').selectOption('endpoint');
     await page.getByText(encodeURI(HOSTILE.path)).or(page.getByText(HOSTILE.path)).waitFor();
     await page.goto(`${stage.url}/tollgate/console/plans/hostile`);

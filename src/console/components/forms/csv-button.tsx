@@ -6,6 +6,9 @@ import { saveFile } from '../../api/save-file.ts';
 import { useAnnouncedCall } from '../../api/use-announced-call.ts';
 import { Button } from './button.tsx';
 
+/** Without it Excel reads UTF-8 as the code page of the computer. */
+const BYTE_ORDER_MARK = '\ufeff';
+
 interface CsvButtonProps {
   /** The file name. */
   readonly name: string;
@@ -17,7 +20,11 @@ interface CsvButtonProps {
 export function CsvButton({ name, fetchCsv }: CsvButtonProps) {
   const { client } = useApi();
   const { isPending, run } = useAnnouncedCall('The file could not be made');
-  const download = () => run(async () => saveFile(await bodyOf(fetchCsv(client)), name));
+  const download = () =>
+    run(async () => {
+      const csv = await bodyOf(fetchCsv(client));
+      saveFile(new Blob([BYTE_ORDER_MARK, csv], { type: csv.type }), name);
+    });
   return (
     <Button onClick={download} aria-disabled={isPending}>
       <Download aria-hidden="true" />
