@@ -45,11 +45,12 @@ function resolver({ lookUp, ...options }: NameResolverOptions = {}) {
   });
 }
 
-/** Responds to queries for IPv4 addresses with one, or with an error to all. */
-function respond(address: readonly number[] | undefined): void {
+/** Responds to queries for IPv4 addresses with one, or with an error to all; to no others where it `drops` them. */
+function respond(address: readonly number[] | undefined, { drops = false } = {}): void {
   server.on('message', (query, { port }) => {
     const end = query.indexOf(0, 12) + 5;
     const isIpv4 = query[end - 3] === 1;
+    if (drops && !isIpv4) return;
     const head = Buffer.alloc(12);
     query.copy(head, 0, 0, 2);
     head.writeUInt16BE(0x8180 | (address === undefined ? NAME_ERROR : 0), 2);
@@ -65,6 +66,13 @@ describe('the name of an endpoint', () => {
   it('is resolved by DNS without a thread', async () => {
     respond([192, 0, 2, 9]);
     expect(await resolver()('name.example')).toEqual([{ address: '192.0.2.9', family: 4 }]);
+    expect(lookedUp).toEqual([]);
+  });
+
+  it('has the addresses of one family where the name server drops queries for the other', async () => {
+    respond([192, 0, 2, 9], { drops: true });
+    const resolve = resolver({ queryTimeoutMs: 600_000 });
+    expect(await resolve('name.example')).toEqual([{ address: '192.0.2.9', family: 4 }]);
     expect(lookedUp).toEqual([]);
   });
 

@@ -18,6 +18,8 @@ export interface NameResolverOptions {
 
 const QUERY_TIMEOUT_MS = 2000;
 const QUERIES = 2;
+/** Longest time for the addresses of the other family, once there are some of one. Milliseconds. */
+const OTHER_FAMILY_MS = 1000;
 /** Names that wait for the system, which take turns. */
 const SYSTEM_LOOK_UPS = {
   maxRunning: 1,
@@ -61,9 +63,19 @@ async function addressesInHosts(file: string, name: string): Promise<readonly Lo
   });
 }
 
-/** The addresses of both families; none if the name is not known. Rejects if the name servers are too slow. */
+/**
+ * The addresses of both families, or of one if the name servers are too slow with the other: some firewalls drop these queries. None if the
+ * name is not known. Rejects if the name servers are too slow with both.
+ */
 async function addressesByDns(name: string, resolver: Resolver): Promise<readonly LookupAddress[]> {
-  const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  let ending: NodeJS.Timeout | undefined;
+  const endSoon = (addresses: readonly string[]): readonly string[] => {
+    ending ??= setTimeout(() => resolver.cancel(), OTHER_FAMILY_MS);
+    return addresses;
+  };
+  const queries = [resolver.resolve4(name), resolver.resolve6(name)];
+  const results = await Promise.allSettled(queries.map((query) => query.then(endSoon)));
+  clearTimeout(ending);
   const found = results.flatMap((result, index) =>
     result.status === 'rejected'
       ? []
