@@ -48,6 +48,8 @@ interface OpenOptions {
   readonly width?: number;
   /** Whether the test moves the page's clock. */
   readonly clock?: boolean;
+  /** The language of the browser. */
+  readonly locale?: string;
 }
 
 /** A tab of the browser. Everything that is wrong with it is noted, and fails `stop` of the stage. */
@@ -138,14 +140,14 @@ interface Watch {
 async function openTab(
   browser: Browser,
   path: string,
-  { token = ROOT_TOKEN, theme = 'light', width = 1280, clock = false }: OpenOptions,
+  { token = ROOT_TOKEN, theme = 'light', width = 1280, clock = false, locale = 'en-GB' }: OpenOptions,
   watch: Watch,
 ): Promise<ConsoleTab> {
   const context = await browser.newContext({
     colorScheme: theme,
     reducedMotion: 'reduce',
     viewport: { width, height: 900 },
-    locale: 'en-GB',
+    locale,
     timezoneId: 'Europe/Berlin',
   });
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: watch.url });

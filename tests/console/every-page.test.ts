@@ -216,6 +216,18 @@ describe('every page of the console', () => {
     expect(faults).toEqual({});
   });
 
+  it('has its words in English for a reader of another language', async () => {
+    const tab = await stage.open(keyPage, { token, locale: 'de-DE' });
+    await tab.untilLoaded();
+    const times = tab.page.locator('time');
+    await times.first().waitFor();
+    for (const time of await times.all()) {
+      expect(await time.textContent()).toMatch(/^now$|^in \d+ [a-z]+$|^\d+ [a-z]+ ago$/);
+      expect(await time.getAttribute('title')).toMatch(/^\d+ [A-Z][a-z]+ \d{4}, [\d:]+ \(Europe\/Berlin\)$/);
+    }
+    await tab.close();
+  });
+
   it('has as many requests in all as its keys have together', async () => {
     const client = createManagementClient({ url: stage.url, token: ROOT_TOKEN });
     // Without those that were sent just now.

@@ -15,14 +15,16 @@ interface OpenedPage {
 interface Look {
   readonly colorScheme: 'light' | 'dark';
   readonly width?: number;
+  /** The language of the browser. */
+  readonly locale?: string;
   /** A browser reports each failed request; these are part of the test. */
   readonly expected: RegExp;
 }
 
 /** Opens a page for consumers, on a phone where there is no `width`. */
 export async function openPage(browser: Browser, url: string, look: Look): Promise<OpenedPage> {
-  const { colorScheme, width = 390, expected } = look;
-  const context = await browser.newContext({ colorScheme, viewport: { width, height: 844 } });
+  const { colorScheme, width = 390, locale = 'en-US', expected } = look;
+  const context = await browser.newContext({ colorScheme, locale, viewport: { width, height: 844 } });
   const page = await context.newPage();
   const faults: string[] = [];
   const requests: string[] = [];

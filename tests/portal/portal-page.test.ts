@@ -32,8 +32,16 @@ afterAll(async () => {
 });
 
 /** Wrong keys get 401, waits for a turn 429, and a file that can't be made 503. */
-const open = (colorScheme: 'light' | 'dark', { width = 390, url = fleet.replicas[0]?.url } = {}) =>
-  openPage(browser, `${url}/tollgate/portal`, { colorScheme, width, expected: /status of (401|429|503)/ });
+const open = (
+  colorScheme: 'light' | 'dark',
+  { width = 390, url = fleet.replicas[0]?.url, locale = 'en-US' } = {},
+) =>
+  openPage(browser, `${url}/tollgate/portal`, {
+    colorScheme,
+    width,
+    locale,
+    expected: /status of (401|429|503)/,
+  });
 
 async function signIn(page: Page, secret: string): Promise<void> {
   await page.getByLabel('API key', { exact: true }).fill(secret);
@@ -128,6 +136,18 @@ describe('the portal', () => {
     await page.reload();
     await page.getByLabel('API key', { exact: true }).waitFor();
     expect(faults).toEqual([]);
+  });
+
+  it('has its words in English for a reader of another language', async () => {
+    const plan = { rateLimitId: 'bronze', description: '', limit: 3000, period: 'day' };
+    await fleet.admin.call('POST', '/rate-limit/create', plan);
+    const { secret } = await makeKey('App from abroad', { rateLimitId: 'bronze' });
+    await use(secret, '/');
+    const { page } = await open('light', { locale: 'de-DE' });
+    await signIn(page, secret);
+    await page.getByText(/^Resets in 2\d hours, at \d+ [A-Z][a-z]+ \d{4}, \d\d:\d\d:\d\d /).waitFor();
+    // Numbers are as the reader writes them.
+    await page.getByText('2.999 of 3.000 left').waitFor();
   });
 
   it('does not say of a limit for some requests that the plan allows no more', async () => {

@@ -1,3 +1,5 @@
+import { LOCALE } from './locale.ts';
+
 /** The IANA name of the browser's time zone now, such as `Europe/Berlin`: a device that travels changes it. UTC where it is not known. */
 export function localTimeZone(): string {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
@@ -6,6 +8,6 @@ export function localTimeZone(): string {
 
 /** The instant to the second, with the name of the time zone. */
 export function exactTime(at: number): string {
-  const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+  const exact = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeStyle: 'medium' });
   return `${exact.format(at)} (${localTimeZone()})`;
 }

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { LOCALE } from '../../console/format/locale.ts';
 import { now } from '../../console/format/now.ts';
 import { instantInWords } from '../shared/instant-in-words.ts';
 import { WORDS } from '../words.ts';
@@ -90,7 +91,7 @@ export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPage
         <p class="row soft">
           {/* Not read out at each automatic refresh. */}
           <span aria-live={isAsked ? 'polite' : 'off'}>
-            <span key={at}>{words.asOf(new Date(at).toLocaleTimeString())}</span>
+            <span key={at}>{words.asOf(new Date(at).toLocaleTimeString(LOCALE))}</span>
           </span>
           <button type="button" onClick={refreshNow}>
             {words.refresh}

@@ -1,3 +1,4 @@
+import { LOCALE } from '../../console/format/locale.ts';
 import { formatNumber } from '../../console/format/numbers.ts';
 import { planWords, rateWords } from '../../console/pages/plans/limit-words.ts';
 import { instantInWords } from '../shared/instant-in-words.ts';
@@ -99,5 +100,5 @@ const UNITS = [
 function durationText(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1000));
   const [unit, size] = UNITS.find(([, size]) => seconds >= 2 * size) ?? (['second', 1] as const);
-  return new Intl.RelativeTimeFormat(undefined).format(Math.round(seconds / size), unit);
+  return new Intl.RelativeTimeFormat(LOCALE).format(Math.round(seconds / size), unit);
 }

@@ -1,3 +1,4 @@
+import { LOCALE } from '../../console/format/locale.ts';
 import { formatNumber } from '../../console/format/numbers.ts';
 import { WORDS } from '../words.ts';
 import { FigureTable } from './figure-table.tsx';
@@ -108,5 +109,5 @@ const FORMATS = {
 
 /** "Mon 14:00", "3 Feb" */
 export function bucketText({ start }: Pick<Bucket, 'start'>, interval: Range['interval']): string {
-  return new Intl.DateTimeFormat(undefined, FORMATS[interval]).format(start);
+  return new Intl.DateTimeFormat(LOCALE, FORMATS[interval]).format(start);
 }

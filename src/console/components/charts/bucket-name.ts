@@ -1,3 +1,5 @@
+import { LOCALE } from '../../format/locale.ts';
+
 const FORMATS = {
   time: { weekday: 'short', day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
   date: { dateStyle: 'medium' },
@@ -10,10 +12,10 @@ const HOUR_MS = 3_600_000;
  */
 export function bucketName(start: number, labels: 'time' | 'date', timeZone?: string): string {
   const options = { ...FORMATS[labels], ...(timeZone !== undefined && { timeZone }) };
-  const { format } = new Intl.DateTimeFormat(undefined, options);
+  const { format } = new Intl.DateTimeFormat(LOCALE, options);
   const name = format(start);
   const comesTwice =
     labels === 'time' && (format(start - HOUR_MS) === name || format(start + HOUR_MS) === name);
   if (!comesTwice) return name;
-  return new Intl.DateTimeFormat(undefined, { ...options, timeZoneName: 'shortOffset' }).format(start);
+  return new Intl.DateTimeFormat(LOCALE, { ...options, timeZoneName: 'shortOffset' }).format(start);
 }

@@ -2,6 +2,7 @@ import { BarChart, LineChart } from 'echarts/charts';
 import { GridComponent, TooltipComponent } from 'echarts/components';
 import { type EChartsCoreOption, init, use } from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
+import { LOCALE } from '../../format/locale.ts';
 import { formatNumber, formatShort } from '../../format/numbers.ts';
 import { classes } from '../layout/classes.ts';
 import { bucketName } from './bucket-name.ts';
@@ -169,7 +170,7 @@ const AXIS_FORMATS = {
 
 function axisLabel(start: number, { labels, timeZone }: ChartData): string {
   const format = { ...AXIS_FORMATS[labels], ...(timeZone !== undefined && { timeZone }) };
-  return new Intl.DateTimeFormat(undefined, format).format(start);
+  return new Intl.DateTimeFormat(LOCALE, format).format(start);
 }
 
 /** Reads custom properties as computed colours: a canvas does not understand `light-dark()`. */

@@ -1,4 +1,5 @@
 import { exactTime } from '../../format/exact-time.ts';
+import { LOCALE } from '../../format/locale.ts';
 import { useNow } from './use-now.ts';
 
 interface RelativeTimeProps {
@@ -30,8 +31,8 @@ const UNITS = [
 ] as const;
 
 // "Tomorrow" and "last month" would be of the calendar, and differ from a length of time by up to one of them.
-const relative = new Intl.RelativeTimeFormat();
-const present = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' }).format(0, 'second');
+const relative = new Intl.RelativeTimeFormat(LOCALE);
+const present = new Intl.RelativeTimeFormat(LOCALE, { numeric: 'auto' }).format(0, 'second');
 
 /** "2 hours ago", "in 3 days", "now". */
 function relativeTime(at: number, now: number): string {

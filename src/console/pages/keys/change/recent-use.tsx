@@ -2,6 +2,7 @@ import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
 import { jsonSeries } from '../../../api/read-usage-series.ts';
 import { LastUse } from '../../../components/text/last-use.tsx';
+import { LOCALE } from '../../../format/locale.ts';
 import { now } from '../../../format/now.ts';
 import { counted, formatNumber } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
@@ -53,5 +54,5 @@ export function RecentUse({ apiKey }: { readonly apiKey: KeyDetail }) {
 }
 
 function timeOf(at: number): string {
-  return new Intl.DateTimeFormat(undefined, { timeStyle: 'short' }).format(at);
+  return new Intl.DateTimeFormat(LOCALE, { timeStyle: 'short' }).format(at);
 }
