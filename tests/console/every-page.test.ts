@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createDemoPlans } from '../../src/cli/demo/demo-records.ts';
 import { bodyOf, createManagementClient } from '../../src/client/management-client.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import { type ConsoleStage, startConsole } from './browser-fixture.ts';
 import { type SampleKey, writeSampleUsage } from './sample-usage.ts';
 import { RECEIVER_SETTINGS, startReceiver, type WebhookReceiver } from './webhook-receiver.ts';
@@ -31,6 +32,30 @@ const BROKEN_WORDS = `(() => {
     }
   }
   return broken;
+})()`;
+
+/** The text of the focused link or button of the page, if none of it can be seen. */
+const HIDDEN_FOCUS = `(() => {
+  const one = document.activeElement;
+  if (!one.matches('main a, main button')) return null;
+  const { left, top, width, height } = one.getBoundingClientRect();
+  const parts = [0.05, 0.5, 0.95];
+  const isSeen = parts.some((x) => parts.some((y) =>
+    one.contains(document.elementFromPoint(left + width * x, top + height * y))));
+  return isSeen ? null : one.textContent;
+})()`;
+/** Colours of the chart's legend that the chart does not have. */
+const MISSING_COLOURS = `(() => {
+  const figure = document.querySelector('figure');
+  const canvas = figure.querySelector('canvas');
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d');
+  copy.drawImage(canvas, 0, 0);
+  const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+  const drawn = new Set();
+  for (let at = 0; at < data.length; at += 4) drawn.add('rgb(' + data.slice(at, at + 3).join(', ') + ')');
+  const legend = [...figure.querySelectorAll('[aria-label=Series] span')];
+  const colours = new Set(legend.map((one) => getComputedStyle(one).backgroundColor));
+  return colours.size < legend.length ? 'one for all' : [...colours].filter((each) => !drawn.has(each));
 })()`;
 
 const DAY_MS = 86_400_000;
@@ -216,6 +241,51 @@ describe('every page of the console', () => {
     expect(faults).toEqual({});
   });
 
+  it('shows which item of a menu is chosen by a line, and not by a shade alone', async () => {
+    const tab = await stage.open(keyPage, { token, theme: 'dark' });
+    const { page } = tab;
+    const outlineOf = async (item: string) => {
+      await page.locator(item).waitFor();
+      return page.evaluate(`getComputedStyle(document.querySelector('${item}')).outlineStyle`);
+    };
+    await page.getByRole('button', { name: 'More actions' }).press('Enter');
+    expect(await outlineOf('[role=menuitem][data-highlighted]')).toBe('solid');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog', { name: 'Go to' }).waitFor();
+    await page.keyboard.press('ArrowDown');
+    expect(await outlineOf('[role=option][data-highlighted]')).toBe('solid');
+    await tab.close();
+  });
+
+  it('distinguishes the outcomes, and what is chosen, in high contrast', async () => {
+    const tab = await stage.open('/', { token });
+    const { page } = tab;
+    await page.emulateMedia({ forcedColors: 'active' });
+    await page.goto(`${stage.url}/tollgate/console/usage`);
+    await page.locator('figure canvas').first().waitFor();
+    await until(async () => JSON.stringify(await page.evaluate(MISSING_COLOURS)) === '[]');
+    const colourOf = (link: string) =>
+      page.evaluate(`getComputedStyle(document.querySelector('nav a${link}')).backgroundColor`);
+    expect(await colourOf('[aria-current=page]')).not.toBe(await colourOf(':not([aria-current])'));
+    await tab.close();
+  });
+
+  it('never hides what has the focus on a phone', async () => {
+    const tab = await stage.open('/keys', { token, width: PHONE });
+    const { page } = tab;
+    await page.setViewportSize({ width: PHONE, height: 300 });
+    await tab.untilLoaded();
+    const hidden: unknown[] = [];
+    for (const key of ['Tab', 'Shift+Tab'])
+      for (let presses = 0; presses < 60; presses += 1) {
+        await page.keyboard.press(key);
+        hidden.push(await page.evaluate(HIDDEN_FOCUS));
+      }
+    await tab.close();
+    expect(hidden.filter((text) => text !== null)).toEqual([]);
+  });
+
   it('has its words in English for a reader of another language', async () => {
     const tab = await stage.open(keyPage, { token, locale: 'de-DE' });
     await tab.untilLoaded();
@@ -225,6 +295,18 @@ describe('every page of the console', () => {
       expect(await time.textContent()).toMatch(/^now$|^in \d+ [a-z]+$|^\d+ [a-z]+ ago$/);
       expect(await time.getAttribute('title')).toMatch(/^\d+ [A-Z][a-z]+ \d{4}, [\d:]+ \(Europe\/Berlin\)$/);
     }
+    await tab.close();
+  });
+
+  it('is printed in the light theme, also if the dark one was chosen', async () => {
+    const tab = await stage.open('/keys', { token });
+    const { page } = tab;
+    const colour = () => page.evaluate<string>('getComputedStyle(document.body).color');
+    const light = await colour();
+    await page.evaluate("document.documentElement.dataset.theme = 'dark'");
+    expect(await colour()).not.toBe(light);
+    await page.emulateMedia({ media: 'print' });
+    expect(await colour()).toBe(light);
     await tab.close();
   });
 

@@ -150,6 +150,20 @@ describe('the portal', () => {
     await page.getByText('2.999 of 3.000 left').waitFor();
   });
 
+  it('distinguishes the outcomes, and what is chosen, in high contrast', async () => {
+    const { secret } = await makeKey('App in high contrast');
+    const { page } = await open('light');
+    await page.emulateMedia({ forcedColors: 'active' });
+    await signIn(page, secret);
+    await page.locator('.legend').waitFor();
+    const coloursOf = (selector: string, part = '') =>
+      page.evaluate<string[]>(`[...document.querySelectorAll('${selector}')].map((one) =>
+        getComputedStyle(one, '${part}').backgroundColor)`);
+    expect(new Set(await coloursOf('.legend li', '::before')).size).toBe(3);
+    const [chosen, other] = await coloursOf('fieldset.ranges:first-of-type label');
+    expect(chosen).not.toBe(other);
+  });
+
   it('does not say of a limit for some requests that the plan allows no more', async () => {
     await fleet.admin.call('POST', '/rate-limit/create', {
       ...{ rateLimitId: 'gold', description: '', limit: 1000, period: 'hour' },

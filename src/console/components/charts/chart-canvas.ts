@@ -16,7 +16,7 @@ export interface ChartCanvas {
   readonly dispose: () => void;
 }
 
-/** Draws charts into `element`, in the colours of the stylesheet. A click on a bucket is passed to `onSelect`. Redraws when the size or the colour scheme changes. */
+/** Draws charts into `element`, in the colours of the stylesheet. A click on a bucket is passed to `onSelect`. Redraws when the size, the colour scheme or the contrast changes. */
 export function createChartCanvas(element: HTMLElement, onSelect: (index: number) => void): ChartCanvas {
   const chart = init(element, null, { renderer: 'canvas' });
   chart.getZr().on('click', ({ offsetX, offsetY }) => {
@@ -36,14 +36,14 @@ export function createChartCanvas(element: HTMLElement, onSelect: (index: number
   size.observe(element);
   const theme = new MutationObserver(redraw);
   theme.observe(document.documentElement, { attributeFilter: ['data-theme'] });
-  const scheme = matchMedia('(prefers-color-scheme: dark)');
-  scheme.addEventListener('change', redraw);
+  const looks = ['(prefers-color-scheme: dark)', '(forced-colors: active)'].map((query) => matchMedia(query));
+  for (const look of looks) look.addEventListener('change', redraw);
   return {
     draw,
     dispose: () => {
       size.disconnect();
       theme.disconnect();
-      scheme.removeEventListener('change', redraw);
+      for (const look of looks) look.removeEventListener('change', redraw);
       chart.dispose();
     },
   };
@@ -178,6 +178,8 @@ function colourReader(element: HTMLElement): ColourReader {
   return (property) => {
     const probe = document.createElement('span');
     probe.style.color = `var(${property})`;
+    // High contrast of the system has one colour for all: those of the outcomes stay.
+    if (property.endsWith('-fill')) probe.style.forcedColorAdjust = 'none';
     element.append(probe);
     const { color } = getComputedStyle(probe);
     probe.remove();
