@@ -181,7 +181,7 @@ describe('every page of the console', () => {
       ...['keys:read', 'keys:write', 'keys:delete', 'limits:write', 'plans:read', 'plans:write'],
       ...['usage:read', 'audit:read', 'tokens:write', 'webhooks:read', 'webhooks:write'],
     ];
-    token = (await stage.makeToken({ name: 'Operations', scopes })).secret;
+    token = (await stage.makeToken({ name: 'Operations', scopes, expiresAt: inDays(60) })).secret;
     if (pictures !== undefined) await mkdir(pictures, { recursive: true });
   }, 300_000);
   afterAll(async () => {

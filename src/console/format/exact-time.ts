@@ -11,3 +11,8 @@ export function exactTime(at: number): string {
   const exact = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeStyle: 'medium' });
   return `${exact.format(at)} (${localTimeZone()})`;
 }
+
+/** The date and the minute of an instant. */
+export function shortTime(at: number): string {
+  return new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeStyle: 'short' }).format(at);
+}

@@ -12,6 +12,7 @@ import { EmptyState } from '../components/states/empty-state.tsx';
 import { NoScope } from '../components/states/live-state.tsx';
 import { RelativeTime } from '../components/text/relative-time.tsx';
 import { StatusBadge } from '../components/text/status-badge.tsx';
+import { shortTime } from '../format/exact-time.ts';
 import { now } from '../format/now.ts';
 import { CreateToken } from './tokens/create-token.tsx';
 import { EditToken } from './tokens/edit-token.tsx';
@@ -20,6 +21,7 @@ import { RevokeToken } from './tokens/revoke-token.tsx';
 import { RotateToken } from './tokens/rotate-token.tsx';
 import type { AdminToken } from './tokens/shown-token.ts';
 import { SignedInPeople } from './tokens/signed-in-people.tsx';
+import styles from './tokens/tokens.module.css';
 
 /** The admin tokens of this gateway. */
 export function TokensPage() {
@@ -175,14 +177,18 @@ function TokenState({ token: { expiresAt, rotation } }: { readonly token: AdminT
     return <StatusBadge tone="failed">Expired</StatusBadge>;
   if (rotation !== null)
     return (
-      <StatusBadge tone="limited">
-        Two secrets, the old one ends <RelativeTime at={rotation.previousValidUntil} />
-      </StatusBadge>
+      <>
+        <StatusBadge tone="limited">Two secrets</StatusBadge>
+        <span className={styles.ends}>
+          the old one ends {shortTime(Date.parse(rotation.previousValidUntil))}
+        </span>
+      </>
     );
   if (expiresAt === null) return <StatusBadge tone="allowed">Active</StatusBadge>;
   return (
-    <StatusBadge tone="allowed">
-      Active, ends <RelativeTime at={expiresAt} />
-    </StatusBadge>
+    <>
+      <StatusBadge tone="allowed">Active</StatusBadge>
+      <span className={styles.ends}>ends {shortTime(Date.parse(expiresAt))}</span>
+    </>
   );
 }

@@ -10,7 +10,7 @@ import { Form } from '../../../src/console/components/forms/form.tsx';
 import { Menu } from '../../../src/console/components/forms/menu.tsx';
 import { Dialog } from '../../../src/console/components/layout/dialog.tsx';
 import { ToastRegion, toast } from '../../../src/console/components/states/toast.tsx';
-import { RelativeTime } from '../../../src/console/components/text/relative-time.tsx';
+import { EndTime, RelativeTime } from '../../../src/console/components/text/relative-time.tsx';
 import { StatusBadge } from '../../../src/console/components/text/status-badge.tsx';
 import { localTimeZone } from '../../../src/console/format/exact-time.ts';
 import { axeFaults } from './support/axe-faults.ts';
@@ -122,6 +122,11 @@ describe('components of the console', () => {
     cleanup();
     render(<RelativeTime at={null} />);
     expect(document.body.textContent).toBe('never');
+  });
+
+  it('show of what ends the date as well, without a hover', () => {
+    render(<EndTime at={Date.UTC(2099, 5, 15, 12)} />);
+    expect(document.body.textContent).toMatch(/^in \d+ years \(Jun 15, 2099, .*\)$/);
   });
 
   it.each([

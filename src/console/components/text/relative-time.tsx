@@ -1,4 +1,4 @@
-import { exactTime } from '../../format/exact-time.ts';
+import { exactTime, shortTime } from '../../format/exact-time.ts';
 import { LOCALE } from '../../format/locale.ts';
 import { useNow } from './use-now.ts';
 
@@ -18,6 +18,15 @@ export function RelativeTime({ at, missing = 'never' }: RelativeTimeProps) {
     <time dateTime={new Date(instant).toISOString()} title={exactTime(instant)}>
       {relativeTime(instant, now)}
     </time>
+  );
+}
+
+/** "in 1 month (3 Feb 2026, 14:00)": for what ends. A month may be of 59 days, and nothing hovers on a phone or with the keyboard. */
+export function EndTime({ at }: { readonly at: string | number }) {
+  return (
+    <>
+      <RelativeTime at={at} /> ({shortTime(typeof at === 'number' ? at : Date.parse(at))})
+    </>
   );
 }
 

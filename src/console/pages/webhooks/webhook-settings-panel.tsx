@@ -1,7 +1,7 @@
 import { CopyButton } from '../../components/forms/copy-button.tsx';
 import { Facts } from '../../components/layout/facts.tsx';
 import { Panel } from '../../components/layout/panel.tsx';
-import { RelativeTime } from '../../components/text/relative-time.tsx';
+import { EndTime } from '../../components/text/relative-time.tsx';
 import type { Webhook } from './shown-webhook.ts';
 import styles from './webhooks.module.css';
 
@@ -38,7 +38,7 @@ export function WebhookSettingsPanel({ webhook }: { readonly webhook: Webhook })
               <code>{secretHint}</code>
               {rotation !== null && (
                 <>
-                  , beside the previous one, which ends <RelativeTime at={rotation.previousValidUntil} />
+                  , beside the previous one, which ends <EndTime at={rotation.previousValidUntil} />
                 </>
               )}
             </span>,

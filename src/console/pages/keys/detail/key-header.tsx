@@ -5,7 +5,7 @@ import { Button } from '../../../components/forms/button.tsx';
 import { CopyButton } from '../../../components/forms/copy-button.tsx';
 import { type MenuItem, MoreActions } from '../../../components/forms/menu.tsx';
 import { PageHeader } from '../../../components/layout/page-header.tsx';
-import { RelativeTime } from '../../../components/text/relative-time.tsx';
+import { EndTime, RelativeTime } from '../../../components/text/relative-time.tsx';
 import { useNow } from '../../../components/text/use-now.ts';
 import { DeleteKeyDialog } from '../change/delete-key-dialog.tsx';
 import { EditKeyDialog } from '../change/edit-key-dialog.tsx';
@@ -102,7 +102,7 @@ function About({ apiKey }: { readonly apiKey: KeyDetail }) {
           'Never expires'
         ) : (
           <>
-            Expires <RelativeTime at={expiresAt} />
+            Expires <EndTime at={expiresAt} />
           </>
         )}
       </span>

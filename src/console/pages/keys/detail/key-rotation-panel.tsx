@@ -6,7 +6,7 @@ import { FormFault } from '../../../components/forms/form-fault.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import { toast } from '../../../components/states/toast.tsx';
-import { RelativeTime } from '../../../components/text/relative-time.tsx';
+import { EndTime, RelativeTime } from '../../../components/text/relative-time.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import styles from './key-page.module.css';
 
@@ -71,7 +71,7 @@ function Timeline({ createdAt, rotation }: TimelineProps) {
         <PreviousUse rotation={rotation} />
       </li>
       <li>
-        The previous secret ends <RelativeTime at={rotation.previousValidUntil} />
+        The previous secret ends <EndTime at={rotation.previousValidUntil} />
       </li>
     </ol>
   );

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { Facts } from '../../../components/layout/facts.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import { PageLink } from '../../../components/text/page-link.tsx';
-import { RelativeTime } from '../../../components/text/relative-time.tsx';
+import { EndTime } from '../../../components/text/relative-time.tsx';
 import { formatNumber } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
 import styles from './key-page.module.css';
@@ -51,7 +51,7 @@ function Overrides({ overrides }: Pick<KeyDetail, 'overrides'>) {
       {limitId}: {formatNumber(limit)}
       {until !== undefined && (
         <>
-          , ends <RelativeTime at={until} />
+          , ends <EndTime at={until} />
         </>
       )}
     </div>
