@@ -1,8 +1,7 @@
-import { LOCALE } from '../../console/format/locale.ts';
 import { formatNumber } from '../../console/format/numbers.ts';
 import { WORDS } from '../words.ts';
 import { FigureTable } from './figure-table.tsx';
-import type { Bucket, Range } from './usage-buckets.ts';
+import { type Bucket, bucketText, type Range } from './usage-buckets.ts';
 
 const { usage: words } = WORDS.portal;
 const OUTCOMES = ['allowed', 'limited', 'failed'] as const;
@@ -100,14 +99,4 @@ function Bar({ bucket, place, width, most }: BarProps) {
 
 function totalOf({ allowed, limited, failed }: Bucket): number {
   return allowed + limited + failed;
-}
-
-const FORMATS = {
-  hour: { weekday: 'short', hour: '2-digit', minute: '2-digit' },
-  day: { day: 'numeric', month: 'short' },
-} as const;
-
-/** "Mon 14:00", "3 Feb" */
-export function bucketText({ start }: Pick<Bucket, 'start'>, interval: Range['interval']): string {
-  return new Intl.DateTimeFormat(LOCALE, FORMATS[interval]).format(start);
 }

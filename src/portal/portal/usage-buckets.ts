@@ -1,3 +1,4 @@
+import { bucketName } from '../../console/components/charts/bucket-name.ts';
 import type { UsageRow } from './own-key.ts';
 
 /** Requests of an hour or a day, each in one of three outcomes. */
@@ -27,6 +28,11 @@ export function bucketStarts({ days, interval }: Range, now: number): readonly n
   return Array.from({ length: days }, (_, index) =>
     new Date(today.getFullYear(), today.getMonth(), today.getDate() - (days - 1 - index)).getTime(),
   );
+}
+
+/** "Mon, 3 Feb, 14:00", "3 Feb 2026": of no two hours the same, also where clocks go back. */
+export function bucketText({ start }: Pick<Bucket, 'start'>, interval: Range['interval']): string {
+  return bucketName(start, interval === 'hour' ? 'time' : 'date');
 }
 
 /** The rows by bucket; those without requests have no row. */

@@ -4,9 +4,9 @@ import { saveFile } from '../../console/api/save-file.ts';
 import { localTimeZone } from '../../console/format/exact-time.ts';
 import { WORDS } from '../words.ts';
 import { FigureTable } from './figure-table.tsx';
-import { bucketText, OutcomeChart } from './outcome-chart.tsx';
+import { OutcomeChart } from './outcome-chart.tsx';
 import type { SelfService, UsageRow } from './own-key.ts';
-import { type Bucket, bucketStarts, bucketsOf, outcomesOf, type Range } from './usage-buckets.ts';
+import { type Bucket, bucketStarts, bucketsOf, bucketText, outcomesOf, type Range } from './usage-buckets.ts';
 
 const { usage: words } = WORDS.portal;
 
