@@ -101,6 +101,8 @@ describe('the portal', () => {
     await page.getByText('1 request got 429.').waitFor();
     await page.getByRole('row', { name: '/v1/orders 3 1 0' }).waitFor();
     expect(await page.getByRole('heading', { name: 'New secret' }).count()).toBe(0);
+    // Beside the page, which would lose the key.
+    expect(await page.getByRole('link', { name: 'Documentation' }).getAttribute('target')).toBe('_blank');
     expect(await accessibilityFaults(page)).toEqual([]);
     expect(await overflow(page)).toBe(0);
     const download = page.waitForEvent('download');

@@ -34,8 +34,8 @@ function PortalPage({ facts }: { readonly facts: PageFacts }) {
           <span>{facts.name}</span>
         </p>
         <nav aria-label={words.links}>
-          {facts.docsUrl !== null && <a href={facts.docsUrl}>{words.docs}</a>}
-          {facts.supportUrl !== null && <a href={facts.supportUrl}>{words.support}</a>}
+          {facts.docsUrl !== null && <OtherPage href={facts.docsUrl}>{words.docs}</OtherPage>}
+          {facts.supportUrl !== null && <OtherPage href={facts.supportUrl}>{words.support}</OtherPage>}
           {session !== undefined && (
             <button
               type="button"
@@ -60,6 +60,15 @@ function PortalPage({ facts }: { readonly facts: PageFacts }) {
         )}
       </main>
     </>
+  );
+}
+
+/** Opens beside the portal, which would lose the key and a new secret. */
+function OtherPage({ href, children }: { readonly href: string; readonly children: string }) {
+  return (
+    <a href={href} target="_blank" rel="noreferrer">
+      {children}
+    </a>
   );
 }
 
