@@ -16,7 +16,8 @@ export const WORDS = {
     reveal: 'Show the secret',
     revealing: 'Showing…',
     revealed: (name: string) => `The secret of “${name}”`,
-    keepNow: 'Keep it now. This page can not show it again, and neither can the link.',
+    keepNow:
+      'Keep it now, before you reload or leave this page: neither the page nor the link can show it again.',
     copy: 'Copy',
     copied: 'Copied',
     copyFailed: 'Select the text and copy it yourself.',
@@ -153,7 +154,7 @@ export const WORDS = {
       ],
       submit: 'Make a new secret',
       busy: 'Making…',
-      keepNow: 'Keep the new secret now: this page can not show it again.',
+      keepNow: 'Keep the new secret now, before you reload or leave this page: it can not be shown again.',
       previousEnded: 'The previous secret does not work any more.',
       previousUntil: (instant: string) => `The previous secret works until ${instant}.`,
       during: (instant: string) =>

@@ -55,6 +55,12 @@ describe('the page of a hand-over link', () => {
     expect(await page.locator('[data-secret]').textContent()).toBe(secret);
     await until(() => asksBeforeLeaving(page));
     expect(await focused(page)).toBe('The secret of “Mobile app”');
+    // A screen reader says the heading that has the focus, but not the secret by itself.
+    expect(await page.locator('[aria-live=polite] [data-secret]').count()).toBe(0);
+    // A phone that asks nothing reloads no page by a pull.
+    expect(await page.evaluate('getComputedStyle(document.documentElement).overscrollBehaviorY')).toBe(
+      'none',
+    );
     expect(await accessibilityFaults(page)).toEqual([]);
     // The token is in the body of requests only.
     expect(requests.filter((request) => request.includes('tgh_'))).toEqual([]);

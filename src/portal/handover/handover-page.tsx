@@ -43,7 +43,14 @@ function HandoverPage({ token }: { readonly token: string }) {
     else setView(revealed);
   };
   return (
-    <section ref={card} tabIndex={-1} class="card" aria-live="polite" aria-busy={view.kind === 'opening'}>
+    <section
+      ref={card}
+      tabIndex={-1}
+      class="card"
+      // Its heading has the focus then: the secret itself must not be read aloud unasked.
+      aria-live={view.kind === 'revealed' ? 'off' : 'polite'}
+      aria-busy={view.kind === 'opening'}
+    >
       {view.kind === 'opened' && view.state === 'open' ? (
         <Offer link={view} isBusy={isBusy} onReveal={reveal} />
       ) : view.kind === 'revealed' ? (
