@@ -47,6 +47,7 @@ interface Shown {
   readonly of?: Live<readonly Row[]>;
   readonly onSort?: (sort: Sort) => void;
   readonly sort?: Sort;
+  readonly onOpen?: (row: Row) => void;
 }
 
 function show({ of = live(), ...sorting }: Shown = {}) {
@@ -172,6 +173,16 @@ describe('a table of the console', () => {
     const { activeElement } = document;
     expect(activeElement === document.body ? undefined : activeElement?.textContent).toBe(focused);
   });
+
+  it.each([{ ctrlKey: true }, { metaKey: true }, { shiftKey: true }, {}])(
+    'opens a row in this tab only by a plain click, not with %p',
+    (modifier) => {
+      const opened: string[] = [];
+      show({ onOpen: ({ name }) => opened.push(name) });
+      fireEvent.click(screen.getByText('beta'), modifier);
+      expect(opened).toEqual(Object.keys(modifier).length === 0 ? ['beta'] : []);
+    },
+  );
 
   it('shows hostile names as text', () => {
     const hostile = `<img src=x onerror=alert(1)>\u202Egnp.exe${'😀'.repeat(128)}`;

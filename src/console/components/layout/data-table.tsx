@@ -237,10 +237,10 @@ interface BodyRowProps<Row> {
 function BodyRow<Row>({ row, columns, index, measure, href, onOpen }: BodyRowProps<Row>) {
   const [, navigate] = useLocation();
   const isLinked = href !== undefined || onOpen !== undefined;
-  const open = ({ target }: MouseEvent) => {
-    // Links and buttons in the row have their own action, and selected text is meant to be copied.
+  const open = ({ target, ctrlKey, metaKey, shiftKey }: MouseEvent) => {
+    // Links and buttons in the row have their own action, and selected text is meant to be copied. The link opens another tab.
     const isOther = (target as Element).closest('a, button, input, label') !== null;
-    if (isOther || getSelection()?.isCollapsed === false) return;
+    if (isOther || ctrlKey || metaKey || shiftKey || getSelection()?.isCollapsed === false) return;
     if (href !== undefined) navigate(href);
     else onOpen?.(row);
   };
