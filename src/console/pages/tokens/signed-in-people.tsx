@@ -87,7 +87,7 @@ function columnsOf(onEnd: (session: Session) => void): readonly Column<Session>[
       align: 'end',
       cell: (session) =>
         session.current ? null : (
-          <Button small onClick={() => onEnd(session)} aria-label={`Sign ${session.name} out`}>
+          <Button small onClick={() => onEnd(session)} aria-label={`Sign out… ${session.name}`}>
             Sign out…
           </Button>
         ),
