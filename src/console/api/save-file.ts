@@ -5,6 +5,6 @@ export function saveFile(content: Blob, name: string): void {
   link.href = url;
   link.download = name;
   link.click();
-  // By then the browser has started to read the file.
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  // By then the browser has started to read the file, also where it asks before it saves one, as on iPhones.
+  setTimeout(() => URL.revokeObjectURL(url), 40_000);
 }
