@@ -17,7 +17,7 @@ import { Button, ButtonLink } from './components/forms/button.tsx';
 import { EmptyState } from './components/states/empty-state.tsx';
 import { Notice } from './components/states/notice.tsx';
 import { Skeleton } from './components/states/skeleton.tsx';
-import { ToastRegion } from './components/states/toast.tsx';
+import { ToastRegion, toast } from './components/states/toast.tsx';
 import { SignInPage } from './pages/sign-in-page.tsx';
 import { ROUTES } from './routes.tsx';
 import { PageErrorBoundary } from './shell/page-error-boundary.tsx';
@@ -71,7 +71,14 @@ function SignedIn({ session, token, serial }: SignedInProps) {
     }),
   );
   const queries = useMemo(createQueryClient, []);
-  useEffect(() => () => gateway.feed.close(), [gateway]);
+  useEffect(
+    () => () => {
+      gateway.feed.close();
+      // They may tell of what only this person may see.
+      toast.closeAll();
+    },
+    [gateway],
+  );
   return (
     <QueryClientProvider client={queries}>
       <WithWhoami session={session} serial={serial} gateway={gateway} />
@@ -113,7 +120,7 @@ function WithWhoami({ session, serial, gateway }: WithWhoamiProps) {
     [gateway, whoami, session],
   );
   if (api === undefined) {
-    if (error === null) return null;
+    if (error === null) return <Skeleton />;
     if (faultKind(error) !== 'no-scope')
       return <Notice tone="failed">{faultSentence(error)} Trying again every 5 seconds.</Notice>;
     return (

@@ -1,4 +1,4 @@
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useLocation, useSearch } from 'wouter';
 import { BEARER_TOKEN } from '../../client/bearer-token.ts';
 import { bodyOf } from '../../client/management-client.ts';
@@ -20,6 +20,9 @@ interface SignInPageProps extends WhyProps {
 /** Offers the identity provider, if there is one, and asks for a token. The URL does not change, so that the requested page opens afterwards. */
 export function SignInPage({ session, ...why }: SignInPageProps) {
   const { providerHost } = why;
+  useEffect(() => {
+    document.title = 'Sign in · Tollgate';
+  }, []);
   return (
     <main className={styles.page}>
       <div className={styles.card}>

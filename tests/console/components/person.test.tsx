@@ -35,6 +35,13 @@ async function showConsole(): Promise<void> {
   await screen.findByText('Alice Example');
 }
 
+it('the console is no blank page while it is not known yet who is signed in', () => {
+  stub.respond(() => new Promise(() => undefined));
+  const session = new SessionStore(sessionStorage, { hasSession: true });
+  const { container } = render(<App session={session} providerHost={HOST} />);
+  expect(container.childElementCount).toBe(1);
+});
+
 const signOut = () => userEvent.click(screen.getByRole('button', { name: 'Sign out' }));
 
 it('the console shows who is signed in, and what they may do', async () => {
@@ -79,6 +86,7 @@ it('a person whose session could not be ended stays signed in, and sees why', as
   stub.respond(() => ENDED);
   await signOut();
   await screen.findByRole('link', { name: `Sign in with ${HOST}` });
+  await waitFor(() => expect(screen.queryByText('You are still signed in')).toBeNull());
 });
 
 it('a session that ends within ten minutes says so, and how what is typed stays', async () => {

@@ -14,6 +14,7 @@ const HOST = 'login.example.com';
 const stub = withStubbedFetch();
 beforeEach(() => {
   sessionStorage.clear();
+  document.title = 'Acme production · Tollgate';
   window.history.replaceState(null, '', '/tollgate/console/keys?q=a%26b');
   stub.respond(() => ({ status: 401, body: { error: 'unknown', code: 'invalid_root_token' } }));
 });
@@ -34,6 +35,7 @@ it('the sign-in page asks for a token alone where there is no identity provider'
   show();
   expect(screen.queryByRole('link')).toBeNull();
   expect(document.activeElement).toBe(screen.getByLabelText('Token'));
+  expect(document.title).toBe('Sign in · Tollgate');
   await userEvent.click(screen.getByRole('button', { name: 'Sign in' }));
   await screen.findByText('Enter a token.');
   expect(stub.sent).toEqual([]);

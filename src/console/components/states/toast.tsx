@@ -17,6 +17,7 @@ export const toast = {
       timeout: 0,
       priority: 'high',
     }),
+  closeAll: () => manager.close(),
 } as const;
 
 /** The region where toasts appear. Rendered once, around the page. */
