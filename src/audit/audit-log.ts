@@ -104,7 +104,7 @@ export interface AuditLog {
   retireKeys(): Promise<number>;
   /**
    * Removes the oldest entries: those that are older than `keptMs` at `nowMs` and by the clock of the store. The others remain a valid chain.
-   * Resolves with the number removed. Rejects if they do not verify: a change would be covered up.
+   * Ends early once `goesOn` returns false. Resolves with the number removed. Rejects if they do not verify: a change would be covered up.
    */
-  prune(nowMs: number, keptMs: number): Promise<number>;
+  prune(nowMs: number, keptMs: number, goesOn?: () => boolean): Promise<number>;
 }

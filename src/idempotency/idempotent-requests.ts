@@ -138,9 +138,9 @@ export class IdempotentRequests<Unit> {
   }
 
   /** Removes expired responses. */
-  async prune(): Promise<void> {
+  async prune(goesOn?: () => boolean): Promise<void> {
     const { store, clock } = this.#options;
-    await store.prune(clock.nowMs(), KEPT_MS);
+    await store.prune(clock.nowMs(), KEPT_MS, goesOn);
   }
 
   /** Stores the claim, unless the request has been performed: then resolves with its response. */

@@ -31,8 +31,8 @@ export interface ResponseStore<Unit> {
     work: (unit: Unit) => Promise<Buffer>,
     responseTo: (failure: unknown) => Buffer,
   ): Promise<PerformedOnce>;
-  /** Removes responses that are older than `keptMs` at `nowMs` and by the clock of the store. */
-  prune(nowMs: number, keptMs: number): Promise<void>;
+  /** Removes responses that are older than `keptMs` at `nowMs` and by the clock of the store. Ends early once `goesOn` returns false. */
+  prune(nowMs: number, keptMs: number, goesOn?: () => boolean): Promise<void>;
   /** At most `limit` responses, by id, after the given one. For the rotation of encryption keys. */
   after(id: Buffer | undefined, limit: number): Promise<readonly StoredResponse[]>;
   /** Replaces a sealed response. Resolves with false if it was removed or replaced in the meantime. */

@@ -11,11 +11,17 @@ export interface PeriodicTaskOptions {
 }
 
 /**
+ * Resolves with whether it succeeded, and never rejects. Work that may take longer than a stop should wait ends early once `goesOn` returns
+ * false.
+ */
+type PeriodicWork = (goesOn: () => boolean) => Promise<boolean>;
+
+/**
  * Runs a task repeatedly, with a pause after each run, so that runs never overlap. Pauses are shortened at random by up to a quarter, so
  * that replicas do not run in step. After a failed run they double, up to a maximum. Does not keep the process alive.
  */
 export class PeriodicTask {
-  readonly #task: () => Promise<boolean>;
+  readonly #task: PeriodicWork;
   readonly #random: Random;
   readonly #pauseMs: number;
   readonly #longestPauseMs: number;
@@ -24,11 +30,7 @@ export class PeriodicTask {
   #isStarted = false;
   #isStopped = false;
 
-  /** The task resolves with whether it succeeded, and never rejects. */
-  constructor(
-    task: () => Promise<boolean>,
-    { random, pauseMs, longestPauseMs = pauseMs }: PeriodicTaskOptions,
-  ) {
+  constructor(task: PeriodicWork, { random, pauseMs, longestPauseMs = pauseMs }: PeriodicTaskOptions) {
     this.#task = task;
     this.#random = random;
     this.#pauseMs = pauseMs;
@@ -66,7 +68,7 @@ export class PeriodicTask {
   }
 
   async #run(pauseMs: number): Promise<void> {
-    const isDone = await this.#task();
+    const isDone = await this.#task(() => !this.#isStopped);
     this.#schedule(
       isDone ? this.#pauseMs : Math.min(pauseMs * 2, Math.max(this.#longestPauseMs, this.#pauseMs)),
     );

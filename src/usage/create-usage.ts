@@ -85,7 +85,7 @@ export function createUsage(options: UsageOptions): Usage {
   const flushing = live.isShared
     ? new PeriodicTask(() => flusher.flushEvenly(), { random, pauseMs: intervalMs * (1 - SPREAD) })
     : new PeriodicTask(() => flusher.flush(), { random, pauseMs: intervalMs });
-  const pruning = new PeriodicTask(() => prune(options), { random, pauseMs: HOUR_MS });
+  const pruning = new PeriodicTask((goesOn) => prune(options, goesOn), { random, pauseMs: HOUR_MS });
   const oldest = new OldestPending(live, clock);
   const noting = new PeriodicTask(() => oldest.note(), { random, pauseMs: NOTE_OLDEST_EVERY_MS });
   const parts: UsageParts = { live, log, buffer, writer, flusher, writing, flushing, pruning, noting };
@@ -177,10 +177,13 @@ async function stopUsage(
 }
 
 /** Resolves with whether the history could be pruned. */
-function prune({ history, clock, log, retentionDays, dailyRetentionDays }: UsageOptions): Promise<boolean> {
+function prune(
+  { history, clock, log, retentionDays, dailyRetentionDays }: UsageOptions,
+  goesOn: () => boolean,
+): Promise<boolean> {
   const kept = { hoursKeptMs: retentionDays * DAY_MS, daysKeptMs: dailyRetentionDays * DAY_MS };
   return loggedRun(
-    () => history.prune({ nowMs: clock.nowMs(), ...kept }),
+    () => history.prune({ nowMs: clock.nowMs(), ...kept }, goesOn),
     log,
     'the months of usage could not all be made, or old usage not be removed; it is tried again',
   );

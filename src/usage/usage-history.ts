@@ -56,7 +56,7 @@ export interface UsageHistory {
   readTotals(keyIds: readonly string[]): Promise<TotalsHistory>;
   /**
    * Removes usage that is past its retention at `nowMs` and by the clock of the store, most of it in whole months, and prepares the store for
-   * the next month.
+   * the next month. Ends early once `goesOn` returns false.
    */
-  prune(retention: UsageRetention): Promise<void>;
+  prune(retention: UsageRetention, goesOn?: () => boolean): Promise<void>;
 }

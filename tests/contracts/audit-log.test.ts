@@ -123,6 +123,15 @@ describe.each(RECORD_STORES)('the audit log in %s', (_name, create) => {
     expect(await store.records.audit.verify()).toMatchObject({ isValid: true, entries: 2 });
   });
 
+  it('keeps what a removal has not come to that is to end, and remains valid', async () => {
+    const own = await create();
+    const { audit } = own.records;
+    for (let made = 0; made < 251; made += 1) await audit.record(ACTION, atDay(1));
+    expect(await audit.prune(START_MS + 2 * DAY_MS, 0, () => false)).toBe(250);
+    expect(await audit.verify()).toMatchObject({ isValid: true, entries: 1 });
+    await own.remove();
+  });
+
   it('can be empty', async () => {
     expect(await store.records.audit.prune(START_MS + 1000 * DAY_MS, 0)).toBe(2);
     expect(await store.records.audit.verify()).toMatchObject({ isValid: true, entries: 0 });

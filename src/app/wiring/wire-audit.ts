@@ -21,13 +21,13 @@ export function wireAudit(
     const { count, hash, atMs } = head;
     log.info({ count, hash, at: isoSecondsOrNull(atMs) }, 'the head of the audit log');
   };
-  const upkeep = async (): Promise<void> => {
+  const upkeep = async (goesOn: () => boolean): Promise<void> => {
     await report();
-    const removed = await records.audit.prune(clock.nowMs(), settings.auditRetentionDays * DAY_MS);
+    const removed = await records.audit.prune(clock.nowMs(), settings.auditRetentionDays * DAY_MS, goesOn);
     if (removed > 0) log.info({ removed }, 'old entries of the audit log were removed');
   };
   const task = new PeriodicTask(
-    () => loggedRun(upkeep, log, 'the upkeep of the audit log failed; it is tried again'),
+    (goesOn) => loggedRun(() => upkeep(goesOn), log, 'the upkeep of the audit log failed; it is tried again'),
     { random, pauseMs: HOUR_MS },
   );
   shutdown.add('upkeep of the audit log', CLOSE_DEADLINE_MS, () => task.stop());

@@ -32,7 +32,7 @@ type Parts = Pick<Stores, 'records' | 'counting'>;
 /** Changes are published in Redis, and followed in the records as well. A process that counts alone needs neither. */
 export function wireChanges(context: ReplicaContext, { records, counting }: Parts): RecordChangePaths {
   const { platform, shutdown } = context;
-  const pruning = new PeriodicTask(() => prune(context, records), {
+  const pruning = new PeriodicTask((goesOn) => prune(context, records, goesOn), {
     random: platform.random,
     pauseMs: PRUNED_EVERY_MS,
   });
@@ -115,9 +115,13 @@ function followReturns({ redis }: NonNullable<Counting['shared']>, returned: () 
   });
 }
 
-function prune({ platform }: ReplicaContext, { recordChanges }: Parts['records']): Promise<boolean> {
+function prune(
+  { platform }: ReplicaContext,
+  { recordChanges }: Parts['records'],
+  goesOn: () => boolean,
+): Promise<boolean> {
   const pruneAll = async (): Promise<void> => {
-    while ((await recordChanges.prune()) > 0);
+    while (goesOn() && (await recordChanges.prune()) > 0);
   };
   return loggedRun(pruneAll, platform.log, 'old changes could not be removed; it is tried again');
 }

@@ -18,9 +18,15 @@ export function wireIdempotency<Unit>(
 ): IdempotentRequests<Unit> {
   const { clock, log, random } = platform;
   const requests = new IdempotentRequests({ store, vault, clock });
-  const prune = () => runEach([() => requests.prune(), () => handovers.prune()]);
+  const prune = (goesOn: () => boolean) =>
+    runEach([() => requests.prune(goesOn), () => handovers.prune(goesOn)]);
   const pruning = new PeriodicTask(
-    () => loggedRun(prune, log, 'expired responses and links could not be removed; it is tried again'),
+    (goesOn) =>
+      loggedRun(
+        () => prune(goesOn),
+        log,
+        'expired responses and links could not be removed; it is tried again',
+      ),
     { random, pauseMs: PRUNING_PAUSE_MS, longestPauseMs: LONGEST_PRUNING_PAUSE_MS },
   );
   shutdown.add('pruning of responses', CLOSE_DEADLINE_MS, () => pruning.stop());

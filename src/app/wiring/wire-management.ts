@@ -135,7 +135,7 @@ function storeWith<Unit extends RecordScope>(
   return {
     performOnce: (request, work, responseTo) =>
       store.performOnce(request, (unit) => work(servicesIn(unit)), responseTo),
-    prune: (nowMs, keptMs) => store.prune(nowMs, keptMs),
+    prune: (nowMs, keptMs, goesOn) => store.prune(nowMs, keptMs, goesOn),
     after: (id, limit) => store.after(id, limit),
     replace: (response, sealed) => store.replace(response, sealed),
   };

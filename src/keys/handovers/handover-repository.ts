@@ -50,7 +50,7 @@ export interface HandoverRepository {
   ): Promise<(FoundHandover & { readonly secret?: string }) | undefined>;
   /**
    * Deletes what links keep that have expired at `nowMs` and by the clock of the store, or whose secret is no longer valid then, and links that
-   * expired more than `keptMs` before.
+   * expired more than `keptMs` before. Ends early once `goesOn` returns false.
    */
-  prune(nowMs: number, keptMs: number): Promise<void>;
+  prune(nowMs: number, keptMs: number, goesOn?: () => boolean): Promise<void>;
 }

@@ -151,9 +151,9 @@ export class HandoverService {
     return true;
   }
 
-  async prune(): Promise<void> {
+  async prune(goesOn?: () => boolean): Promise<void> {
     const { repository, clock } = this.#options;
-    await repository.prune(clock.nowMs(), KEPT_MS);
+    await repository.prune(clock.nowMs(), KEPT_MS, goesOn);
   }
 
   async #insert(keyId: string, link: NewLink, change: ChangeContext): Promise<MadeHandover> {

@@ -38,13 +38,14 @@ export class PostgresResponseStore implements ResponseStore<RecordUnit> {
     });
   }
 
-  async prune(nowMs: number, keptMs: number): Promise<void> {
+  async prune(nowMs: number, keptMs: number, goesOn?: () => boolean): Promise<void> {
     const beforeMs = (await earlierNowMs(this.#db, nowMs)) - keptMs;
     await deleteInParts(
       this.#db,
       sql`idempotent_responses WHERE id IN (
         SELECT id FROM idempotent_responses WHERE created_at < ${new Date(beforeMs)}
         LIMIT ${REMOVED_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
+      goesOn,
     );
   }
 

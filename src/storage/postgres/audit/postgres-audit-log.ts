@@ -122,13 +122,13 @@ export class PostgresAuditLog implements AuditLog {
     });
   }
 
-  async prune(nowMs: number, keptMs: number): Promise<number> {
+  async prune(nowMs: number, keptMs: number, goesOn = () => true): Promise<number> {
     const beforeMs = (await earlierNowMs(this.#db, nowMs)) - keptMs;
     let removed = 0;
     for (;;) {
       const batch = await this.#db.transaction().execute((trx) => this.#pruneBatch(trx, beforeMs));
       removed += batch;
-      if (batch < BATCH) return removed;
+      if (batch < BATCH || !goesOn()) return removed;
     }
   }
 

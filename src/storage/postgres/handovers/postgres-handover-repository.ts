@@ -120,7 +120,7 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
     });
   }
 
-  async prune(replicaNowMs: number, keptMs: number): Promise<void> {
+  async prune(replicaNowMs: number, keptMs: number, goesOn?: () => boolean): Promise<void> {
     const nowMs = await earlierNowMs(this.#db, replicaNowMs);
     // Rows that a change has locked are left to the next time: this statement has no order of locks.
     await deleteInParts(
@@ -135,12 +135,14 @@ export class PostgresHandoverRepository implements HandoverRepository, SealedHan
             WHERE previous_secrets.key_id = kept.key_id AND previous_secrets.version = handovers.secret_version
               AND previous_secrets.valid_until > ${new Date(nowMs)}))
         LIMIT ${REMOVED_AT_ONCE} FOR UPDATE OF kept SKIP LOCKED)`,
+      goesOn,
     );
     await deleteInParts(
       this.#db,
       sql`handovers WHERE id IN (
         SELECT id FROM handovers WHERE expires_at < ${new Date(nowMs - keptMs)}
         LIMIT ${REMOVED_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
+      goesOn,
     );
   }
 

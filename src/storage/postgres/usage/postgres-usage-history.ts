@@ -119,16 +119,19 @@ export class PostgresUsageHistory implements UsageHistory {
     };
   }
 
-  async prune({ nowMs: replicaNowMs, hoursKeptMs, daysKeptMs }: UsageRetention): Promise<void> {
+  async prune(
+    { nowMs: replicaNowMs, hoursKeptMs, daysKeptMs }: UsageRetention,
+    goesOn?: () => boolean,
+  ): Promise<void> {
     const nowMs = await earlierNowMs(this.#db, replicaNowMs);
     const daysSinceMs = nowMs - daysKeptMs;
     // The hours of all keys together are fewer rows. They are kept as long as the longer of hours and days, of which they are the sums.
     const totalsSince = startOfMonth(nowMs - Math.max(hoursKeptMs, daysKeptMs));
     await runEach([
-      ...(await partitionSteps(this.#db, { nowMs, hoursSinceMs: nowMs - hoursKeptMs, daysSinceMs })),
+      ...(await partitionSteps(this.#db, { nowMs, hoursSinceMs: nowMs - hoursKeptMs, daysSinceMs }, goesOn)),
       // Redis forgets a writer that wrote nothing for a day, and the writer has long given up its last write.
       () => sql`DELETE FROM usage_writers WHERE moved_at < now() - interval '7 days'`.execute(this.#db),
-      () => deleteBefore(this.#db, { table: 'usage_total_hours', column: 'hour' }, totalsSince),
+      () => deleteBefore(this.#db, { table: 'usage_total_hours', column: 'hour', goesOn }, totalsSince),
     ]);
   }
 

@@ -39,7 +39,11 @@ interface Month {
  * The steps that create the partitions of this month and the next, and drop those that ended before the retention begins. Rows without a
  * partition are in the default one, from which old rows are deleted.
  */
-export async function partitionSteps(db: RecordsDatabase, kept: KeptSince): Promise<readonly Step[]> {
+export async function partitionSteps(
+  db: RecordsDatabase,
+  kept: KeptSince,
+  goesOn?: () => boolean,
+): Promise<readonly Step[]> {
   const months = [monthOf(kept.nowMs, 0), monthOf(kept.nowMs, 1)];
   const steps: Step[] = [];
   for (const [table, column] of Object.entries(PARTITIONED)) {
@@ -55,7 +59,7 @@ export async function partitionSteps(db: RecordsDatabase, kept: KeptSince): Prom
     steps.push(
       ...missing.map((month) => () => createPartition(db, { table, column }, month)),
       ...old.map((partition) => () => dropPartition(db, partition)),
-      () => deleteBefore(db, { table: `${table}_default`, column }, since),
+      () => deleteBefore(db, { table: `${table}_default`, column, goesOn }, since),
     );
   }
   return steps;
@@ -101,15 +105,19 @@ async function dropPartition(db: RecordsDatabase, partition: string): Promise<vo
   await withShortLocks(db, (_, run) => run(`DROP TABLE IF EXISTS ${partition}`));
 }
 
-/** Deletes old rows of a table in parts. */
+/** Deletes old rows of a table in parts, while `goesOn` says so. */
 export async function deleteBefore(
   db: RecordsDatabase,
-  { table, column }: { readonly table: string; readonly column: string },
+  {
+    table,
+    column,
+    goesOn,
+  }: { readonly table: string; readonly column: string; readonly goesOn: (() => boolean) | undefined },
   since: Date,
 ): Promise<void> {
   const old = sql`SELECT ctid FROM ${sql.table(table)}
     WHERE ${sql.ref(column)} < ${since.toISOString()}::timestamptz LIMIT ${ROWS_AT_ONCE}`;
-  await deleteInParts(db, sql`${sql.table(table)} WHERE ctid = ANY (ARRAY(${old}))`);
+  await deleteInParts(db, sql`${sql.table(table)} WHERE ctid = ANY (ARRAY(${old}))`, goesOn);
 }
 
 /** Runs fixed statements in a transaction that does not wait long for locks. */
