@@ -16,13 +16,8 @@ import type { BodyRateOptions } from './forwarding/rate-watch.ts';
 import type { KeySource } from './steps/authenticate.ts';
 import type { ExchangeSummary } from './steps/record.ts';
 
-/** Timeouts of connections to the backend. Milliseconds. The setting `BACKEND_TIMEOUT_MS` is the timeout of a response's head. */
-const BACKEND_TIMEOUTS = Object.freeze({
-  /** For making a connection, TLS included, unless the timeout of a request is shorter. */
-  connectMs: 10_000,
-  /** For the next byte of a response's body. */
-  bodyIdleMs: 30_000,
-});
+/** Timeout for making a connection to the backend, TLS included, unless the timeout of a request is shorter. Milliseconds. */
+const CONNECT_TIMEOUT_MS = 10_000;
 
 /** All that proxying needs. */
 export interface ProxyOptions extends BodyRateOptions {
@@ -30,14 +25,14 @@ export interface ProxyOptions extends BodyRateOptions {
   readonly backendUrl: URL | null;
   /** Timeout of the response head, counted from the request's start. Milliseconds. */
   readonly backendTimeoutMs: number;
+  /** Idle timeout within a response's body. Milliseconds. */
+  readonly backendIdleMs: number;
   /** Most requests that are with the backend at a time. */
   readonly backendConnections: number;
   /** Most of them of one key. */
   readonly backendConnectionsPerKey: number;
   /** Most requests that wait for a connection; for the default see `BackendPoolOptions`. */
   readonly backendWaiting?: number;
-  /** Idle timeout within a response body; for the default see `BACKEND_TIMEOUTS`. Milliseconds. */
-  readonly bodyIdleMs?: number;
   /** Idle timeout of a switched connection; 120 000 by default. Milliseconds. */
   readonly upgradeIdleMs?: number;
   /** Most switched connections, those being made included. */
@@ -86,11 +81,11 @@ const NO_BACKEND = new URL('http://backend.invalid');
 
 /** How connections to the backend are made. */
 export function connectionOptions(options: ProxyOptions): BackendOptions {
-  const { backendUrl, backendTimeoutMs, bodyIdleMs = BACKEND_TIMEOUTS.bodyIdleMs, onFault } = options;
+  const { backendUrl, backendTimeoutMs, backendIdleMs, onFault } = options;
   return {
     url: backendUrl ?? NO_BACKEND,
-    connectTimeoutMs: Math.min(BACKEND_TIMEOUTS.connectMs, backendTimeoutMs),
-    bodyIdleMs,
+    connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, backendTimeoutMs),
+    bodyIdleMs: backendIdleMs,
     onFault,
   };
 }

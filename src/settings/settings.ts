@@ -125,6 +125,7 @@ export const SETTINGS = {
   limiterFailureMode: setting('LIMITER_FAILURE_MODE', 'local', oneOf('local', 'open', 'closed')),
   redisTimeoutMs: setting('REDIS_TIMEOUT_MS', '200', milliseconds(1, 60_000)),
   backendTimeoutMs: setting('BACKEND_TIMEOUT_MS', '30000', milliseconds(1, 3_600_000)),
+  backendIdleMs: setting('BACKEND_IDLE_MS', '30000', milliseconds(1, 3_600_000)),
   keepAliveMs: setting('KEEP_ALIVE_MS', '65000', milliseconds(15_000, 3_600_000)),
   backendConnections: setting('BACKEND_CONNECTIONS', '256', count(1, 65_535)),
   backendConnectionsPerKey: setting('BACKEND_CONNECTIONS_PER_KEY', '', optional(count(1, 65_535))),

@@ -88,7 +88,7 @@ class Stage {
       backendConnections,
       backendWaiting,
       backendTimeoutMs: patience,
-      bodyIdleMs: patience,
+      backendIdleMs: patience,
       upgradeIdleMs: patience,
       timeouts: { headMs: patience, idleMs: patience, keepAliveMs: POLITE_PATIENCE_MS },
     });

@@ -8,7 +8,7 @@ const NEVER_MS = 600_000;
 const PATIENT = {
   timeouts: { headMs: NEVER_MS, idleMs: NEVER_MS, keepAliveMs: NEVER_MS },
   backendTimeoutMs: NEVER_MS,
-  bodyIdleMs: NEVER_MS,
+  backendIdleMs: NEVER_MS,
   upgradeIdleMs: NEVER_MS,
 };
 /** More than the system keeps for two sockets. */

@@ -347,7 +347,7 @@ describe("the backend's response", () => {
 });
 
 describe('a backend that stops sending in mid-body', () => {
-  const stage = withGateway({ bodyIdleMs: 500 });
+  const stage = withGateway({ backendIdleMs: 500 });
   it('is treated like one that dies there', async () => {
     stage.backend.respond('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello');
     const client = await stage.gateway.send(stage.gateway.head('GET /'));

@@ -116,7 +116,7 @@ describe('the minimum rate at which a response is taken', () => {
   const stage = withGateway({
     rateWindowMs: WINDOW_MS,
     timeouts: { idleMs: 600_000, headMs: 600_000, keepAliveMs: 600_000 },
-    bodyIdleMs: 600_000,
+    backendIdleMs: 600_000,
   });
 
   it('ends a response that its client does not read, and frees the connection', async () => {

@@ -54,7 +54,7 @@ describe('slow peers', () => {
   const stage = withGateway({
     timeouts: { ...timeouts, headMs: 60_000 },
     backendTimeoutMs: 60_000,
-    bodyIdleMs: 60_000,
+    backendIdleMs: 60_000,
   });
 
   /** A connection that ends when the idle timeout is over: its head has begun and does not go on. */
@@ -173,7 +173,7 @@ describe('slow peers', () => {
 });
 
 describe('slow backends', () => {
-  const stage = withGateway({ timeouts, backendTimeoutMs: 1000, bodyIdleMs: 1000 });
+  const stage = withGateway({ timeouts, backendTimeoutMs: 1000, backendIdleMs: 1000 });
 
   it('a backend that does not read a body is 504', async () => {
     stage.backend.onConnection((connection) => connection.socket.pause());

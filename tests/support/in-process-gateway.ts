@@ -22,10 +22,7 @@ import { testRequestIds } from './request-ids.ts';
 import { LONGEST_WAIT_MS, until } from './until.ts';
 
 /** Options of the proxied side for which there is no setting. */
-type ProxyTuning = Pick<
-  ProxyOptions,
-  'backendWaiting' | 'bodyIdleMs' | 'upgradeIdleMs' | 'maxUpgrades' | 'rateWindowMs'
->;
+type ProxyTuning = Pick<ProxyOptions, 'backendWaiting' | 'upgradeIdleMs' | 'maxUpgrades' | 'rateWindowMs'>;
 
 /** The settings that a test may change; the others are the defaults. */
 export interface TestSettings extends Partial<Settings>, Partial<ProxyTuning> {}
