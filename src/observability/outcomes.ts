@@ -17,9 +17,12 @@ export const OUTCOMES = [
   'preflight',
   /** A limit of the key's plan rejected the request: 429. */
   'limited',
-  /** No valid API key: 401, or 429 for a client that tries too many. Or the gateway that asked sent no valid token: 401. */
+  /**
+   * No valid API key: 401, or 429 for a client that tries too many. Or the gateway that asked sent no valid token: 401.
+   * Or the key lost its validity while the backend's response was arriving: the status is that of the response.
+   */
   'unauthenticated',
-  /** The key may not be used from the request's address or origin: 403. */
+  /** The key may not be used from the request's address or origin: 403, or any more while the backend's response was arriving. */
   'forbidden',
   /** The gateway rejected the form of the request. */
   'invalid_request',

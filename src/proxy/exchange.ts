@@ -66,7 +66,7 @@ export class Exchange {
   /** What went wrong, with its `cause` for the log: the error that the client got, or why its response was cut. */
   error: TollgateError | undefined = undefined;
   outcome: Outcome = 'forwarded';
-  /** Code of the error that the gateway sent, or for which it cut the response to a slow client; undefined when there was none. */
+  /** Code of the error that the gateway sent, or for which it cut the response, see `cutAs`; undefined when there was none. */
   errorCode: ErrorCode | undefined = undefined;
   /** The gateway allows the requesting page to read the response, in place of the backend's CORS headers. */
   isOriginAllowed = false;
@@ -91,6 +91,8 @@ export class Exchange {
   trace: RequestTrace | undefined = undefined;
   /** The connection was switched to another protocol: the response is complete, although `res` never wrote it. */
   isSwitched = false;
+  /** The gateway has cut the response: `outcome` says why. */
+  isCut = false;
   /** The client's side has closed: nothing can be sent any more. */
   isClosed = false;
   /** When the client's side closed, by the monotonic clock; 0 = it has not. */
@@ -199,9 +201,9 @@ export class Exchange {
     this.cut();
   }
 
-  /** Cuts the response to a client that sends or reads too slowly. That is no failure of the backend, so the outcome is the client's. */
-  cutSlowClient(code: ErrorCode): void {
-    this.outcome = 'client_gone';
+  /** Cuts the response for a reason that is no failure of the backend: a slow client, or a key that may no longer be used. */
+  cutAs(outcome: Outcome, code: ErrorCode): void {
+    this.outcome = outcome;
     this.errorCode = code;
     this.withdraw();
     this.cut();
@@ -210,6 +212,7 @@ export class Exchange {
   /** Cuts the client's connection, because an orderly end could be taken for the end of the body. */
   cut(): void {
     if (this.res.destroyed) return;
+    this.isCut = true;
     if (this.outcome === 'forwarded') this.outcome = 'truncated';
     cutConnection(this.req.socket);
   }

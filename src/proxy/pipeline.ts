@@ -18,6 +18,7 @@ import type { BackendCall } from './forwarding/backend-call.ts';
 import type { PlaceKind } from './forwarding/backend-errors.ts';
 import { minimumBodyRates, type RateWatch } from './forwarding/rate-watch.ts';
 import { ResponseBatcher } from './forwarding/response-stream.ts';
+import { KeyUses } from './key-uses.ts';
 import { connectionOptions, type ProxyOptions } from './proxy-options.ts';
 import { type SelfService, selfServiceSteps } from './self-service.ts';
 import { authenticate } from './steps/authenticate.ts';
@@ -48,12 +49,15 @@ export interface Proxy {
   /** Connections to the backend that were made since the start, those of upgrades included. */
   readonly backendConnects: number;
   readonly counters: ProxyCounters;
-  /** To be called for each key that changed: closes its switched connections, within a second, if the key may no longer be used. */
-  recheckUpgradesOf(keyId: string): void;
-  /** The copies of keys that have switched connections. */
-  readonly upgradedKeys: readonly KeySnapshot[];
-  /** To be called when changes may have been missed: does the same for every key with switched connections. */
-  recheckUpgrades(): void;
+  /**
+   * To be called for each key that changed: ends its switched connections and long responses, within a second, if the key may no longer be
+   * used.
+   */
+  recheckUsesOf(keyId: string): void;
+  /** The copies of keys that have switched connections or long responses. */
+  readonly usedKeys: readonly KeySnapshot[];
+  /** To be called when changes may have been missed: does the same for all these keys. */
+  recheckUses(): void;
   /** Closes the connections to the backend; requests in progress fail. */
   destroy(): void;
 }
@@ -62,6 +66,7 @@ export interface Proxy {
 interface Parts {
   readonly pool: BackendPool;
   readonly dedicated: DedicatedConnections;
+  readonly keyUses: KeyUses;
   readonly tunnels: Tunnels;
   readonly counters: ProxyCounters;
   readonly crossOrigin: CrossOrigin;
@@ -122,6 +127,7 @@ function upgradeSteps(options: ProxyOptions, parts: Parts, call: ForwardOptions)
 function sharedParts(options: ProxyOptions): Parts {
   const { clock } = options;
   const backend = connectionOptions(options);
+  const keyUses = new KeyUses(options.keys, clock);
   return {
     pool: new BackendPool({
       ...{ ...backend, clock },
@@ -134,7 +140,8 @@ function sharedParts(options: ProxyOptions): Parts {
       connections: options.maxUpgrades,
       connectionsPerKey: options.upgradesPerKey,
     }),
-    tunnels: new Tunnels(options.keys, clock),
+    keyUses,
+    tunnels: new Tunnels(keyUses),
     counters: new ProxyCounters(),
     crossOrigin: new CrossOrigin(options),
     firstBytes: new WeakMap(),
@@ -145,12 +152,12 @@ function sharedParts(options: ProxyOptions): Parts {
 export function createProxy(options: ProxyOptions): Proxy {
   const parts = sharedParts(options);
   const { backendUrl } = options;
-  const call = backendUrl && callOptions({ ...options, backendUrl }, parts.counters);
+  const call = backendUrl && callOptions({ ...options, backendUrl }, parts);
   const steps = call === null ? [nothingHere] : requestSteps(options, parts, call);
   const stepsOfUpgrades = call === null ? [nothingHere] : upgradeSteps(options, parts, call);
   const run = exchangeRunner(options, parts.counters);
   const upgrading = new Set<Socket>();
-  const { pool, dedicated, tunnels, counters } = parts;
+  const { pool, dedicated, keyUses, tunnels, counters } = parts;
   return {
     handle: (req, res, head) => run(steps, req, res, head),
     upgrade(req, socket, bytes, head) {
@@ -169,10 +176,10 @@ export function createProxy(options: ProxyOptions): Proxy {
       counters.endDrain();
       for (const socket of upgrading) socket.destroy();
     },
-    recheckUpgradesOf: (keyId) => tunnels.recheck(keyId),
-    recheckUpgrades: () => tunnels.recheckAll(),
-    get upgradedKeys() {
-      return tunnels.entries.map(({ snapshot }) => snapshot);
+    recheckUsesOf: (keyId) => keyUses.recheck(keyId),
+    recheckUses: () => keyUses.recheckAll(),
+    get usedKeys() {
+      return keyUses.copies;
     },
     get backendLoad() {
       return { busy: pool.busyCount, waiting: pool.waitingCount, tunnels: tunnels.size };
@@ -196,7 +203,7 @@ export function createProxy(options: ProxyOptions): Proxy {
 
 function callOptions(
   options: ProxyOptions & Pick<ForwardOptions, 'backendUrl'>,
-  { onTooSlow }: ProxyCounters,
+  { keyUses, counters }: Parts,
 ): ForwardOptions {
   const { backendUrl, backendTimeoutMs, clock } = options;
   const rateWatches: DeadlineQueue<RateWatch> = new DeadlineQueue(clock, (watch) =>
@@ -206,9 +213,11 @@ function callOptions(
     ...options,
     ...minimumBodyRates(options),
     deadlines: new DeadlineQueue<BackendCall>(clock, (late) => late.checkDeadline()),
+    arriving: new DeadlineQueue<BackendCall>(clock, (call) => call.becomeLong()),
+    keyUses,
     rateWatches,
     responses: new ResponseBatcher(),
-    onTooSlow,
+    onTooSlow: counters.onTooSlow,
     host: backendUrl.host,
     basePath: backendUrl.pathname.replace(/\/+$/, ''),
     timeoutMs: backendTimeoutMs,

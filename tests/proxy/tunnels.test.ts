@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { StoreUnavailable } from '../../src/errors.ts';
 import type { Reloaded } from '../../src/keys/cache/key-cache.ts';
 import { KeyEntry } from '../../src/keys/cache/key-entry.ts';
+import { KeyUses } from '../../src/proxy/key-uses.ts';
 import { Tunnels } from '../../src/proxy/tunnels/tunnels.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/until.ts';
@@ -74,6 +75,7 @@ describe('the tunnels of a key that can not be read', () => {
   const reads: Reloaded[] = [];
   const sockets: Socket[] = [];
   let server: Server;
+  let keyUses: KeyUses;
   let tunnels: Tunnels;
   let clock: ManualClock;
 
@@ -82,7 +84,8 @@ describe('the tunnels of a key that can not be read', () => {
     clock = new ManualClock(0);
     server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    tunnels = new Tunnels({ isCurrent: () => true, reload: (_entry, read) => reads.push(read) }, clock);
+    keyUses = new KeyUses({ isCurrent: () => true, reload: (_entry, read) => reads.push(read) }, clock);
+    tunnels = new Tunnels(keyUses);
   });
 
   afterEach(async () => {
@@ -139,7 +142,7 @@ describe('the tunnels of a key that can not be read', () => {
     await openFor(PREVIOUS, PRESENT);
     expect(reads).toHaveLength(0);
     for (let checks = 1; checks <= 5; checks += 1) {
-      tunnels.recheckAll();
+      keyUses.recheckAll();
       expect(failReads()).toBe(2);
     }
     for (let seconds = 1; seconds <= 3; seconds += 1) {
@@ -150,9 +153,9 @@ describe('the tunnels of a key that can not be read', () => {
 
   it('leave no timer behind when they close, also if a read fails afterwards', async () => {
     const [client] = await openFor(PRESENT);
-    tunnels.recheckAll();
+    keyUses.recheckAll();
     failReads();
-    tunnels.recheckAll();
+    keyUses.recheckAll();
     client?.destroy();
     await new Promise((resolve) => client?.once('close', resolve));
     expect(jest.getTimerCount()).toBe(0);

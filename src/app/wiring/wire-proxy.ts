@@ -111,7 +111,7 @@ interface KeyFollowers extends Pick<ProxyParts, 'records' | 'counting' | 'keys' 
   readonly proxy: ProxiedSide;
 }
 
-/** Drops changed keys from caches and rechecks their open upgrades: on each published change, and by regular checks for missed ones. */
+/** Drops changed keys from caches and rechecks their long uses: on each published change, and by regular checks for missed ones. */
 function followKeyChanges(
   { platform, shutdown }: ReplicaContext,
   { records, counting, keys, changes, keyOrigins, proxy }: KeyFollowers,
@@ -119,13 +119,13 @@ function followKeyChanges(
   const forget = (keyId: string) => {
     keys.drop(keyId);
     keyOrigins.expire();
-    proxy.recheckUpgradesOf(keyId);
+    proxy.recheckUsesOf(keyId);
   };
   const revalidator = new KeyRevalidator({
     cache: keys,
     repository: records.keys,
     versions: changes.versions,
-    held: () => proxy.upgradedKeys,
+    held: () => proxy.usedKeys,
     onOutdated: forget,
     ...platform,
   });
@@ -133,7 +133,7 @@ function followKeyChanges(
   shutdown.add('checks of cached keys', CLOSE_DEADLINE_MS, () => revalidator.stop());
   counting.changes.onChange(forget);
   counting.changes.onReset(() => {
-    proxy.recheckUpgrades();
+    proxy.recheckUses();
     revalidator.checkSoon();
   });
   changes.follow({
@@ -141,11 +141,11 @@ function followKeyChanges(
       keys.follow(changed, untilMs);
       if (changed.length === 0) return;
       keyOrigins.expire();
-      for (const copy of proxy.upgradedKeys) if (keys.isOutdated(copy)) proxy.recheckUpgradesOf(copy.keyId);
+      for (const copy of proxy.usedKeys) if (keys.isOutdated(copy)) proxy.recheckUsesOf(copy.keyId);
     },
     onMissed: () => {
       keys.distrust();
-      proxy.recheckUpgrades();
+      proxy.recheckUses();
     },
   });
   return revalidator;

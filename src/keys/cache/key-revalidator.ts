@@ -13,7 +13,7 @@ export interface KeyRevalidatorOptions {
   };
   readonly clock: Clock;
   readonly log: Logger;
-  /** Copies that are in use without requests: those of upgraded connections. */
+  /** Copies that are in use without further requests: those of upgraded connections and long responses. */
   readonly held: () => readonly RecordVersion[];
   /** Called with each key whose copy is outdated, to drop the copy. */
   readonly onOutdated: (keyId: string) => void;

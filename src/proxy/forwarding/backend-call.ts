@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { BlockList, Socket } from 'node:net';
 import { BackendError } from '../../backend/backend-error.ts';
 import type { BackendConnection, ResponseHandler } from '../../backend/connection.ts';
 import type { BackendJob, Ticket } from '../../backend/pool/places.ts';
@@ -16,7 +16,9 @@ import type { Abandonable, Exchange } from '../exchange.ts';
 import { reportedCostInTrailer, reportedCostOf } from '../headers/reported-cost.ts';
 import { traceHeaderLines } from '../headers/request-headers.ts';
 import { interimHeaders, responseHeaders } from '../headers/response-headers.ts';
+import type { KeyUses } from '../key-uses.ts';
 import { backendFailure, gatewayTimeout } from './backend-errors.ts';
+import { LONG_MS, LongResponse } from './long-response.ts';
 import { RateWatch } from './rate-watch.ts';
 import { type ResponseBatcher, ResponseStream } from './response-stream.ts';
 
@@ -30,6 +32,11 @@ export interface BackendCallOptions {
   readonly timeoutMs: number;
   /** The deadlines of all calls. */
   readonly deadlines: DeadlineQueue<BackendCall>;
+  /** The calls whose responses did not arrive at once, by when they become long. */
+  readonly arriving: DeadlineQueue<BackendCall>;
+  /** Gets the long responses. */
+  readonly keyUses: Pick<KeyUses, 'add' | 'delete'>;
+  readonly trustedProxies: BlockList;
   readonly rateWatches: DeadlineQueue<RateWatch>;
   readonly responses: ResponseBatcher;
   /** Minimum rate of a request's body. */
@@ -60,11 +67,13 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
   #headerLines: string;
   readonly #options: BackendCallOptions;
   readonly #switched: Switched | undefined;
-  #hasDeadline = false;
+  /** The queue that the call is in. */
+  #queue: DeadlineQueue<BackendCall> | undefined;
   #ticket: Ticket | undefined;
   #connection: BackendConnection | undefined;
   #body: RequestBody | undefined;
   #response: ResponseStream | undefined;
+  #long: LongResponse | undefined;
   #upload: RateWatch | undefined;
   #download: RateWatch | undefined;
   #isRetry = false;
@@ -129,7 +138,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
 
   /** To be called when the deadline has passed. A body that is still arriving postpones it. */
   checkDeadline(): void {
-    this.#hasDeadline = false;
+    this.#queue = undefined;
     const sinceMs = Math.max(this.#exchange.startedAtMs, this.#body?.lastChunkAtMs ?? 0);
     const nowMs = this.#options.clock.monotonicMs();
     if (sinceMs + this.#options.timeoutMs > nowMs) {
@@ -138,6 +147,15 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     }
     this.#exchange.reject(gatewayTimeout());
     this.abandon();
+  }
+
+  /** To be called when the response has been arriving for `LONG_MS`. From here on it ends when its key may no longer be used. */
+  becomeLong(): void {
+    const exchange = this.#exchange;
+    this.#queue = undefined;
+    if (exchange.entry === undefined) return;
+    this.#long = new LongResponse(exchange, exchange.entry, this.#options.trustedProxies);
+    this.#options.keyUses.add(this.#long);
   }
 
   onInterim(head: ResponseHead): void {
@@ -149,7 +167,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
 
   onHead(head: ResponseHead): void {
     const exchange = this.#exchange;
-    this.#clearDeadline();
+    this.#leaveQueue();
     if (exchange.reserved !== undefined) exchange.reportedCost = reportedCostOf(head);
     this.#response = new ResponseStream(this.#exchange, this, {
       status: head.status,
@@ -169,7 +187,12 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
   }
 
   onReadEnd(): void {
-    this.#response?.flush();
+    const response = this.#response;
+    if (response === undefined) return;
+    response.flush();
+    if (this.#isOver || this.#queue !== undefined || this.#long !== undefined) return;
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#wait(this.#options.arriving, nowMs + LONG_MS, nowMs);
   }
 
   onComplete(): void {
@@ -255,7 +278,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     const exchange = this.#exchange;
     this.#options.onTooSlow('upload');
     if (exchange.hasResponse) {
-      exchange.cutSlowClient('request_timeout');
+      exchange.cutAs('client_gone', 'request_timeout');
       return;
     }
     // The rest of the body would arrive as slowly, so it is not waited for.
@@ -265,18 +288,22 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
 
   #tooSlowDownload(): void {
     this.#options.onTooSlow('download');
-    this.#exchange.cutSlowClient('request_timeout');
+    this.#exchange.cutAs('client_gone', 'request_timeout');
   }
 
   #setDeadline(sinceMs: number, nowMs: number): void {
-    this.#hasDeadline = true;
-    this.dueAtMs = sinceMs + this.#options.timeoutMs;
-    this.#options.deadlines.add(this, nowMs);
+    this.#wait(this.#options.deadlines, sinceMs + this.#options.timeoutMs, nowMs);
   }
 
-  #clearDeadline(): void {
-    if (this.#hasDeadline) this.#options.deadlines.delete(this);
-    this.#hasDeadline = false;
+  #wait(queue: DeadlineQueue<BackendCall>, dueAtMs: number, nowMs: number): void {
+    this.#queue = queue;
+    this.dueAtMs = dueAtMs;
+    queue.add(this, nowMs);
+  }
+
+  #leaveQueue(): void {
+    this.#queue?.delete(this);
+    this.#queue = undefined;
   }
 
   /** Ends the call: its deadline and its rate watches stop, and it lets go of the connection. */
@@ -284,7 +311,8 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     if (this.#isOver) return;
     this.#isOver = true;
     this.#connection = undefined;
-    this.#clearDeadline();
+    this.#leaveQueue();
+    if (this.#long !== undefined) this.#options.keyUses.delete(this.#long);
     this.#upload?.stop(this.#options.rateWatches);
     this.#download?.stop(this.#options.rateWatches);
     this.#exchange.backend = undefined;

@@ -172,6 +172,7 @@ export class ResponseStream implements Transfer {
   cut(): void {
     const { req, res } = this.#exchange;
     if (res.destroyed) return;
+    this.#exchange.isCut = true;
     this.#exchange.outcome = 'truncated';
     this.#isHeadWritten = true;
     if (req.httpVersionMinor === 0 && this.#head.length === undefined) req.socket.resetAndDestroy();

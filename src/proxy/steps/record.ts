@@ -33,7 +33,7 @@ export interface ExchangeSummary {
   /** As sent to the client; 0 when the client left before there was one. */
   readonly status: number;
   readonly outcome: Outcome;
-  /** Of the error that the gateway sent, or for which it cut the response to a slow client; undefined when there was none. */
+  /** Of the error that the gateway sent, or for which it cut the response; undefined when there was none. */
   readonly errorCode: ErrorCode | undefined;
   /** Why the gateway or the backend failed; undefined when neither did. */
   readonly failure: RequestFailure | undefined;
@@ -60,7 +60,7 @@ export function summaryOf(exchange: Exchange, unsent: Outcome = 'client_gone'): 
   const { req, head, startedAtMs, closedAtMs, forwardedAtMs, backendEndedAtMs } = exchange;
   const durationMs = closedAtMs - startedAtMs;
   const backendMs = forwardedAtMs === null ? 0 : (backendEndedAtMs ?? closedAtMs) - forwardedAtMs;
-  const hasEnding = exchange.isSent || exchange.outcome === 'truncated' || exchange.outcome === 'client_gone';
+  const hasEnding = exchange.isSent || exchange.isCut;
   const outcome = hasEnding ? exchange.outcome : unsent;
   return {
     requestId: exchange.requestId,

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { KeyEntry } from '../../keys/cache/key-entry.ts';
-import type { KeySnapshot } from '../../keys/consumer-key.ts';
-import { type RequestSource, restrictionFault } from '../../keys/key-restrictions.ts';
+import type { RequestSource } from '../../keys/key-restrictions.ts';
+import type { KeyUse } from '../key-uses.ts';
 
 /** The two ends of a switched connection, and the key that it was opened with. */
 export interface TunnelOptions {
@@ -28,10 +28,9 @@ const MAX_STALLED_PROBES = 30;
  * A switched connection: bytes go both ways, with backpressure. When the backend ends, its last bytes still reach the client. When the
  * client ends or resets, the side of the backend is closed at once, and bytes that the backend has not taken are discarded.
  */
-export class Tunnel {
-  /** The latest known copy of the key. */
+export class Tunnel implements KeyUse {
   entry: KeyEntry;
-  readonly #source: RequestSource;
+  readonly source: RequestSource;
   readonly #client: Socket;
   readonly #backend: Socket;
   #taken = 0;
@@ -39,7 +38,7 @@ export class Tunnel {
 
   constructor({ client, backend, firstBytes, entry, source, idleMs = IDLE_MS, onClosed }: TunnelOptions) {
     this.entry = entry;
-    this.#source = source;
+    this.source = source;
     this.#client = client;
     this.#backend = backend;
     if (firstBytes.length > 0) client.unshift(firstBytes);
@@ -52,18 +51,13 @@ export class Tunnel {
     backend.on('error', () => client.destroy());
     client.on('error', () => backend.destroy());
     // Every byte is read from or written to the client's socket, so its idle timeout covers both directions.
-    client.setTimeout(idleMs, () => this.close());
+    client.setTimeout(idleMs, () => this.end());
     client.pipe(backend);
     backend.pipe(client);
   }
 
-  /** Whether the key may still be used from where the tunnel was opened. */
-  isAllowedBy({ restrictions }: KeySnapshot): boolean {
-    return restrictions === null || restrictionFault(restrictions, this.#source) === undefined;
-  }
-
   /** Ends both sides at once. */
-  close(): void {
+  end(): void {
     this.#client.destroy();
     this.#backend.destroy();
   }
@@ -77,7 +71,7 @@ export class Tunnel {
     const taken = backend.bytesWritten - backend.writableLength;
     this.#stalledProbes = backend.writableNeedDrain && taken === this.#taken ? this.#stalledProbes + 1 : 0;
     this.#taken = taken;
-    if (this.#stalledProbes >= MAX_STALLED_PROBES) this.close();
+    if (this.#stalledProbes >= MAX_STALLED_PROBES) this.end();
     else if (this.#stalledProbes > 0 && backend.writableLength < PROBED_BYTES) this.#client.resume();
   }
 
