@@ -1,11 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** How long a closing connection is still read, so that the client can read our last response first. Milliseconds. */
-const LINGER_MS = 2000;
+/** A closing connection is still read until no byte came for this long, so that the client can read our last response first. Milliseconds. */
+const QUIET_MS = 2000;
+/** It is read for 15 times `QUIET_MS` at most, 30 s: many clients read no response before they have sent all of their request. */
+const MOST_LOOKS = 15;
 
 /**
- * Sends what is written and a FIN, then reads and discards what the client sends until it closes too, for two seconds at most. Closing
+ * Sends what is written and a FIN, then reads and discards what the client sends until it closes too, as nginx does. Closing
  * at once while the client still sends makes the kernel respond with a reset, which can destroy a response that the client has not read yet
  * (RFC 9112 section 9.6).
  */
@@ -13,8 +15,14 @@ export function lingeringClose(socket: Socket): void {
   if (socket.destroyed) return;
   if (!socket.writableEnded) socket.end();
   socket.resume();
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
-  socket.once('close', () => clearTimeout(timer));
+  let { bytesRead } = socket;
+  let looks = 0;
+  const timer = setInterval(() => {
+    looks += 1;
+    if (looks === MOST_LOOKS || socket.bytesRead === bytesRead) socket.destroy();
+    bytesRead = socket.bytesRead;
+  }, QUIET_MS);
+  socket.once('close', () => clearInterval(timer));
 }
 
 /** The same if the client has not sent its whole request by the end of the response; else Node closes the connection at once. */
