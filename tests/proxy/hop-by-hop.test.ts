@@ -16,6 +16,7 @@ describe.each(MANAGEMENT_PORTS)('what ends at the hop, %s', (_where, settings) =
 
   it.each([
     'Keep-Alive: timeout=1',
+    'Proxy: http://proxy.example:3128',
     'Proxy-Connection: keep-alive',
     'Proxy-Authorization: Basic x',
     'Proxy-Authenticate: Basic',

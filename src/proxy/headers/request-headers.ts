@@ -98,6 +98,8 @@ const REPLACED: readonly string[] = [
   'host',
   'content-length',
   'expect',
+  // CGI and what is modelled on it would make it HTTP_PROXY, the outgoing proxy of many programs (CVE-2016-5385 and others).
+  'proxy',
   'x-api-key',
   'x-request-id',
 ];
