@@ -48,6 +48,13 @@ export interface AuthorizeTraffic {
 
 /** The field with the token of another gateway, lower case. */
 const TOKEN_FIELD = 'tollgate-authorize-token';
+/** What gateways send with a call. */
+const FIELDS_OF_CALLS = [TOKEN_FIELD, 'x-original-method', 'x-forwarded-method', 'authorization'];
+
+/** A health check, such as that of HAProxy in docs/authorize.md, is no call. But a gateway that is set up wrongly may send its calls to `/`. */
+function isHealthCheck({ headers }: IncomingMessage, { path }: ParsedRequest): boolean {
+  return path === '/' && FIELDS_OF_CALLS.every((name) => headers[name] === undefined);
+}
 
 /** Builds the port: the decision of the proxy by the same steps, with another last one. */
 export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraffic {
@@ -81,8 +88,7 @@ export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraf
     { head, error, isRejectedAs403 = false }: RejectedCall,
   ): void {
     const requestId = decision.requestIds.idOf(req);
-    // A health check, such as that of HAProxy in docs/authorize.md, is no call.
-    if (head.path !== '/') onRejected(error, requestId);
+    if (!isHealthCheck(req, head)) onRejected(error, requestId);
     const response = errorResponse(error);
     closeUnlessRead(res, head);
     const lines = headerLine('X-Request-Id', requestId) + NO_STORE_LINE;

@@ -1,8 +1,8 @@
-import { type IncomingMessage, METHODS } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { TollgateError } from '../errors.ts';
 import { neverForwarded } from '../http/errors/method-not-allowed.ts';
 import type { RequestTarget } from '../http/parsed-request.ts';
-import { mayBeHost } from '../server/parsing/parse-request.ts';
+import { KNOWN_METHODS, mayBeHost } from '../server/parsing/parse-request.ts';
 import { readTarget } from '../server/parsing/request-target.ts';
 
 /** The request that another gateway asks about. */
@@ -85,8 +85,6 @@ export function readOriginal(
   return withTarget(original, fields.target, fields.pathIn(value));
 }
 
-/** The methods that the proxy knows, TRACE and CONNECT too. */
-export const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 const VISIBLE = /^[\x21-\x7e]+$/;
 
 /** `name` says where the path was. */

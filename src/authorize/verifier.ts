@@ -16,8 +16,8 @@ import { CrossOrigin } from '../proxy/steps/cors.ts';
 import { limit } from '../proxy/steps/limit.ts';
 import { type ExchangeSummary, record, summaryOf } from '../proxy/steps/record.ts';
 import { sendRejection } from '../proxy/steps/send-rejection.ts';
+import { KNOWN_METHODS } from '../server/parsing/parse-request.ts';
 import { readTarget } from '../server/parsing/request-target.ts';
-import { KNOWN_METHODS } from './dialects.ts';
 import { VerifyExchange } from './verify-exchange.ts';
 
 /** What the verifier is built from. */

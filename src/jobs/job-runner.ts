@@ -61,7 +61,7 @@ interface JobUnit {
  */
 export class JobRunner {
   readonly #options: JobRunnerOptions;
-  /** Most keys in a transaction. Fewer after one that took too long, until its job is done: another replica may have it meanwhile. */
+  /** Most keys in a transaction. Fewer after one that took too long, and twice as many after each that did not. */
   #mostAtOnce = KEYS_AT_ONCE;
   #isStopped = false;
 
@@ -95,6 +95,7 @@ export class JobRunner {
       const some = keyIds.slice(start, start + Math.min(usual, this.#mostAtOnce));
       const result = await this.#change(job, some, job.done + start);
       if (result === 'too many') continue;
+      this.#mostAtOnce = Math.min(this.#mostAtOnce * 2, KEYS_AT_ONCE);
       if (result === 'lost') return;
       if (result === 'not allowed') {
         await store.end(job.id, holder, 'stopped');
@@ -106,7 +107,6 @@ export class JobRunner {
     }
     if (job.done + keyIds.length < job.total) return;
     await store.end(job.id, holder, 'done');
-    this.#mostAtOnce = KEYS_AT_ONCE;
     log.info({ event: 'job_done', jobId: job.id, keys: job.total }, 'a job is done');
   }
 
@@ -118,6 +118,8 @@ export class JobRunner {
       // A statement that takes too long takes less for fewer keys: the deletion of one may remove thousands of rows of usage.
       if (!(error instanceof StoreBusy) || keyIds.length === 1) throw error;
       this.#mostAtOnce = Math.ceil(keyIds.length / 4);
+      const { log } = this.#options;
+      log.warn({ err: error, jobId: job.id, keys: keyIds.length }, 'a job changes fewer keys at once');
       return 'too many';
     }
   }

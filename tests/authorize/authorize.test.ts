@@ -407,6 +407,9 @@ describe('the port for other gateways', () => {
     expect(before.length).toBeGreaterThan(0);
     expect((await ask(url, '/')).status).toBe(404);
     expect(await rejected()).toEqual(before);
+    // The call of a gateway that is set up wrongly is none.
+    await ask(url, '/', { headers: { 'x-original-method': 'GET' } });
+    expect(await rejected()).not.toEqual(before);
   });
 
   it('is in metrics and log as route "authorize"', async () => {

@@ -216,16 +216,22 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
       ...{ tollgatePort: authorizePort(), backendPort: await listenOnLoopback(plain) },
     });
     const offer = `GET /chat HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secret}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`;
-    const head = await headOf(`${offer}GET /admin HTTP/1.1\r\nHost: a\r\nx-api-key: forged\r\n\r\n`, behind);
-    expect(head).toMatch(/^HTTP\/1\.1 200 /);
-    // By then the bytes behind the offer would have been read as well.
-    expect((await ask(`http://127.0.0.1:${behind.port}`, '/next', { headers: bearer(secret) })).status).toBe(
-      200,
-    );
-    expect(urls).toEqual(['/chat', '/next']);
-    await behind.stop();
-    plain.close();
-    plain.closeAllConnections();
+    try {
+      const head = await headOf(
+        `${offer}GET /admin HTTP/1.1\r\nHost: a\r\nx-api-key: forged\r\n\r\n`,
+        behind,
+      );
+      expect(head).toMatch(/^HTTP\/1\.1 200 /);
+      // By then the bytes behind the offer would have been read as well.
+      expect(
+        (await ask(`http://127.0.0.1:${behind.port}`, '/next', { headers: bearer(secret) })).status,
+      ).toBe(200);
+      expect(urls).toEqual(['/chat', '/next']);
+    } finally {
+      await behind.stop();
+      plain.close();
+      plain.closeAllConnections();
+    }
   });
 
   it('nothing that a consumer names in Connection is removed from a decision', async () => {

@@ -226,8 +226,8 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
     const { secret } = await fleet.admin.makeKey('away', 'ample');
     relay.reject();
     backend.received.length = 0;
-    const response = await ask(url, '/', { headers: bearer(secret) });
-    relay.pass(authorizePort());
+    const asked = ask(url, '/', { headers: bearer(secret) });
+    const response = await asked.finally(() => relay.pass(authorizePort()));
     expect([response.status, backend.received]).toEqual([kind === 'Caddy' ? 502 : 503, []]);
     await until(async () => (await ask(url, '/', { headers: bearer(secret) })).status === 200);
   });
@@ -236,8 +236,7 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
     const { secret } = await fleet.admin.makeKey('hangs', 'ample');
     relay.silence();
     backend.received.length = 0;
-    const response = await ask(url, '/', { headers: bearer(secret) });
-    relay.pass();
+    const response = await ask(url, '/', { headers: bearer(secret) }).finally(() => relay.pass());
     expect([response.status, backend.received]).toEqual([kind === 'Caddy' ? 504 : 503, []]);
     await until(async () => (await ask(url, '/', { headers: bearer(secret) })).status === 200);
   });

@@ -190,7 +190,9 @@ it('tollgate keys bulk waits for the end of its job also where the gateway is aw
   try {
     const words = ['keys', 'bulk', 'enable', '--every-key', '--yes', '--retries', '0', '--url', url];
     const { code, stdout, stderr } = await stage.tollgate.run(words);
-    expect(stderr).toMatch(/^The job can not be read\. [^\n]+\nThe job can not be read\. [^\n]+\n$/);
+    expect(stderr).toMatch(
+      /^Try again shortly\.[^\n]* The job is read again in [^\n]+\n[^\n]+ The job is read again in [^\n]+\n$/,
+    );
     expect([code, JSON.parse(stdout)]).toMatchObject([0, { state: 'done' }]);
   } finally {
     server.close();

@@ -21,6 +21,7 @@ import { changeContexts } from '../../src/cli/api/contexts-file.ts';
 import { CommandFault } from '../../src/cli/command-fault.ts';
 import { Admin } from '../support/admin.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { freePort } from '../support/free-port.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
 import { runInProcess } from './support/run-in-process.ts';
 import { type EndedCommand, runOnTerminal, runTollgate, WITH_FULL_DISK } from './support/run-tollgate.ts';
@@ -153,7 +154,7 @@ describe('tollgate login', () => {
   });
 
   it('warns of an address without TLS before it sends the token', async () => {
-    const { code, stderr } = await tollgate(['login', 'http://gateway.invalid:8080'], ROOT_TOKEN);
+    const { code, stderr } = await tollgate(['login', `http://0.0.0.0:${await freePort()}`], ROOT_TOKEN);
     expect([code, stderr]).toEqual([
       75,
       expect.stringMatching(/^The address is not https: [^\n]+\n[^\n]+\n$/),
@@ -179,6 +180,17 @@ describe('tollgate login', () => {
     expect([named.code, named.stderr]).toEqual([0, expect.not.stringContaining('What was')]);
     const { contexts } = JSON.parse(await readFile(file, 'utf8'));
     expect(contexts).toEqual({ default: kept, [host]: kept });
+    // The name of its host may be that of another context.
+    const otherToken = { url, token: 'another token' };
+    await changeContexts(file, () => ({
+      current: 'default',
+      contexts: { default: otherToken, [host]: kept },
+    }));
+    expect((await tollgate(['login', other], ROOT_TOKEN)).code).toBe(0);
+    expect(JSON.parse(await readFile(file, 'utf8')).contexts).toMatchObject({
+      [host]: kept,
+      [`${host}-2`]: otherToken,
+    });
   });
 
   it('reads a token from a file', async () => {

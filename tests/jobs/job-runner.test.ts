@@ -146,18 +146,16 @@ describe('A job', () => {
     const { body: job } = await management
       .send('post', '/api-keys/bulk', { ids, action: 'add-tags', tags: ['of-a-slow-job'] })
       .expect(201);
-    const sizes: number[] = [];
     const slow = (usual: Keys): Keys => ({
       ...usual,
       updateAll(keyIds, changes, change) {
-        sizes.push(keyIds.length);
         if (keyIds.length > 1) throw new StoreBusy('postgres', new Error('statement timeout'));
         return usual.updateAll(keyIds, changes, change);
       },
     });
     await replica('slow', { keys: slow }).run();
     expect(await show(job.jobId)).toMatchObject({ state: 'done', done: 150, failedCount: 0 });
-    expect(sizes).toEqual([2, ...Array(150).fill(1)]);
+    expect((await changedKeys(job.jobId)).toSorted()).toEqual(ids.toSorted());
   });
 
   it('of many keys changes some at once, and each of them that can be changed', async () => {
@@ -363,7 +361,7 @@ describe('A job', () => {
     const { making } = await db.transaction().execute(async (transaction) => {
       await sql`SELECT FROM audit_log_ends FOR UPDATE`.execute(transaction);
       const making = Promise.all([make(), make(), make()]);
-      await until(async () => (await waitingForLocks(db)) === 3);
+      await until(async () => (await waitingForLocks(db)) >= 3);
       return { making };
     });
     expect((await making).toSorted()).toEqual([false, false, true]);

@@ -338,8 +338,10 @@ describe('prune', () => {
     const { owner, plan, key, id } = newOwner();
     const keys = Array.from({ length: 51 }, (_, number) => key(`app-${number}`, { rateLimitId: id('gold') }));
     await apply({ config: { plans: [plan()], keys }, owner });
-    await limitDeletions(management.records.db, 'consumer_keys', 50);
+    const { db } = management.records;
+    await limitDeletions(db, 'consumer_keys', 50);
     expect((await apply({ config: {}, owner, prune: true })).summary).toMatchObject({ delete: 52 });
+    await sql`DROP FUNCTION limit_deletions_of_consumer_keys CASCADE`.execute(db);
     expect(await keyOf(id('app-50'))).toBeUndefined();
   });
 

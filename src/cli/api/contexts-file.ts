@@ -59,9 +59,9 @@ export function noContext(kind: 'usage' | 'notFound', name: string): CommandFaul
 }
 
 /**
- * Replaces what the file holds. One command at a time does so, and only the owner can ever read the
- * file. Readers see either the old or the new content, never a part. A symbolic link stays one: the file that it leads to is written.
- * Rejects with a `CommandFault` if that fails, and leaves the old content.
+ * Replaces what the file holds. One command at a time does so, and only the owner can ever read the file. Readers see either the old or the
+ * new content, never a part. A symbolic link stays one: the file that it leads to is written. Rejects with a `CommandFault` if that fails,
+ * and leaves the old content.
  */
 export async function changeContexts(file: string, change: (kept: Contexts) => Contexts): Promise<void> {
   try {

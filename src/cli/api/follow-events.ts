@@ -5,6 +5,7 @@ import { bodyOf } from '../../client/management-client.ts';
 import { ManagementFault } from '../../client/management-fault.ts';
 import { isCertificateFault } from '../../client/retrying-fetch.ts';
 import { CommandFault } from '../command-fault.ts';
+import { explainFault } from '../explain-fault.ts';
 import type { Session } from './session.ts';
 
 /** Which events are followed. */
@@ -86,15 +87,20 @@ class StreamSilent extends CommandFault {
   }
 }
 
-/** Reads something again after each temporary failure: a gateway that restarts ends nothing. */
-export async function untilRead<T>(what: string, read: () => Promise<T>, { output }: Session): Promise<T> {
+/** Reads something again after each temporary failure, at most so often: a gateway that restarts ends nothing. */
+export async function untilRead<T>(
+  what: string,
+  read: () => Promise<T>,
+  { output }: Session,
+  mostFailures = Number.POSITIVE_INFINITY,
+): Promise<T> {
   for (let failures = 0; ; failures += 1) {
     try {
       return await read();
     } catch (error) {
-      if (!isTemporary(error)) throw error;
+      if (!isTemporary(error) || failures === mostFailures) throw error;
       const waitMs = waitMsAfter(failures);
-      output.note(`${what} can not be read. Reading it again in ${waitMs / 1000} s.`);
+      output.note(`${explainFault(error).message} ${what} is read again in ${waitMs / 1000} s.`);
       await pause(waitMs);
     }
   }

@@ -34,7 +34,8 @@ export function fieldsFor(
   { idField, id, file }: ChangedRecord,
   { [idField]: written, ...fields }: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  if (written === undefined || written === id) return fields;
+  // In YAML an id of digits is a number without quotes.
+  if (written === undefined || written === null || String(written) === id) return fields;
   throw new CommandFault(
     'usage',
     `${file} is of another record: its ${idField} is ${written}. Without that field it changes ${id}.`,

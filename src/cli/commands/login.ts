@@ -3,7 +3,14 @@ import { ManagementFault } from '../../client/management-fault.ts';
 import { LOOPBACK_HOST } from '../../platform/loopback-host.ts';
 import { askSecret } from '../api/ask-secret.ts';
 import { checkedToken, checkedUrl, noteVariables, tokenOfFile } from '../api/choose-gateway.ts';
-import { type Context, changeContexts, contextsFile, noContext, readContexts } from '../api/contexts-file.ts';
+import {
+  type Context,
+  type Contexts,
+  changeContexts,
+  contextsFile,
+  noContext,
+  readContexts,
+} from '../api/contexts-file.ts';
 import { signInAtProvider } from '../api/sign-in-at-provider.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
@@ -99,11 +106,22 @@ async function keep({ url, token }: Context, { name, file, isNamed }: KeptAs): P
   let movedTo: string | undefined;
   await changeContexts(file, ({ contexts }) => {
     before = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
-    movedTo = isNamed || before === undefined || before.url === url ? undefined : new URL(before.url).host;
-    const moved = before !== undefined && movedTo !== undefined && { [movedTo]: before };
-    return { current: name, contexts: { ...contexts, ...moved, [name]: { url, token } } };
+    if (isNamed || before === undefined || before.url === url)
+      return { current: name, contexts: { ...contexts, [name]: { url, token } } };
+    movedTo = freeName(before, contexts);
+    return { current: name, contexts: { ...contexts, [movedTo]: before, [name]: { url, token } } };
   });
   return { scopes, before, movedTo };
+}
+
+/** The host of a context, or that with a number if another context has this name. */
+function freeName({ url, token }: Context, contexts: Contexts['contexts']): string {
+  const { host } = new URL(url);
+  for (let number = 1; ; number += 1) {
+    const name = number === 1 ? host : `${host}-${number}`;
+    const present = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+    if (present === undefined || (present.url === url && present.token === token)) return name;
+  }
 }
 
 async function tokenFor(url: string, { tokenFile }: LoginOptions, terminal: Terminal): Promise<string> {
@@ -124,7 +142,7 @@ export const declareLogout: Declare = (command, terminal) =>
     .action(async (options: { readonly name?: string }) => {
       const file = contextsFile(terminal);
       const { current, contexts: found } = readContexts(file);
-      const name = options.name ?? current;
+      const name = options.name ?? (terminal.environment.TOLLGATE_CONTEXT || current);
       if (name === undefined)
         throw new CommandFault('notFound', 'No context is current: name one with --name.');
       if (!Object.hasOwn(found, name)) throw noContext('notFound', name);

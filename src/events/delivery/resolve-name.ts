@@ -18,8 +18,8 @@ export interface NameResolverOptions {
 
 const QUERY_TIMEOUT_MS = 2000;
 const QUERIES = 2;
-/** Longest time for the addresses of the other family, once there are some of one. Milliseconds. */
-const OTHER_FAMILY_MS = 1000;
+/** Longest time for IPv6 addresses, once there are IPv4 addresses. Milliseconds. */
+const IPV6_MS = 1000;
 /** Names that wait for the system, which take turns. */
 const SYSTEM_LOOK_UPS = {
   maxRunning: 1,
@@ -64,17 +64,16 @@ async function addressesInHosts(file: string, name: string): Promise<readonly Lo
 }
 
 /**
- * The addresses of both families, or of one if the name servers are too slow with the other: some firewalls drop these queries. None if the
- * name is not known. Rejects if the name servers are too slow with both.
+ * The addresses of both families, or those of IPv4 if the name servers are too slow with the others: some firewalls drop these queries. None
+ * if the name is not known. Rejects if the name servers are too slow with both.
  */
 async function addressesByDns(name: string, resolver: Resolver): Promise<readonly LookupAddress[]> {
   let ending: NodeJS.Timeout | undefined;
   const endSoon = (addresses: readonly string[]): readonly string[] => {
-    ending ??= setTimeout(() => resolver.cancel(), OTHER_FAMILY_MS);
+    ending = setTimeout(() => resolver.cancel(), IPV6_MS);
     return addresses;
   };
-  const queries = [resolver.resolve4(name), resolver.resolve6(name)];
-  const results = await Promise.allSettled(queries.map((query) => query.then(endSoon)));
+  const results = await Promise.allSettled([resolver.resolve4(name).then(endSoon), resolver.resolve6(name)]);
   clearTimeout(ending);
   const found = results.flatMap((result, index) =>
     result.status === 'rejected'

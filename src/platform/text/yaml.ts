@@ -55,7 +55,7 @@ export function parseYaml(text: string): unknown {
   }
 }
 
-/** What the aliases and merges of a document have wrong, by what the library throws then. */
+/** What the aliases and merges of a document have wrong, by what the library throws then. Throws any other error. */
 function aliasFault(error: unknown): string {
   if (error instanceof ReferenceError)
     return /Excessive/.test(error.message)
@@ -65,7 +65,8 @@ function aliasFault(error: unknown): string {
   if (error instanceof TypeError) return 'its aliases stand for what holds the aliases themselves';
   // Calls that are too deep, or a text that is too long.
   if (error instanceof RangeError) return 'its aliases stand for too much';
-  return 'a merge (<<) takes maps alone';
+  if (error instanceof Error && /^Merge sources/.test(error.message)) return 'a merge (<<) takes maps alone';
+  throw error;
 }
 
 /** In place of the library's sentences, which may have content of the text. */

@@ -146,7 +146,8 @@ function requestLineFault(req: IncomingMessage): TollgateError | undefined {
   return method === 'TRACE' || method === 'CONNECT' ? neverForwarded(method) : undefined;
 }
 
-const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
+/** The methods that the parser knows, TRACE and CONNECT too. */
+export const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 
 /** Protocols besides HTTP whose request lines the parser of Node takes. */
 const OTHERS = ['RTSP/', 'ICE/'] as const;

@@ -8,6 +8,8 @@ import { JOB, type Job } from './job-listing.ts';
 /** A job of a few keys ends at once; a long one is not asked about often. */
 const FIRST_POLL_MS = 50;
 const LONGEST_POLL_MS = 1000;
+/** In a row, for some ten minutes. Without an end, a step of a pipeline would wait for a gateway that is gone. */
+const MOST_FAILURES = 25;
 
 /** Waits for the end of a job, and writes it. Throws if it did not change all of its keys. */
 export async function awaitJob(started: Job, session: Session): Promise<void> {
@@ -31,7 +33,7 @@ async function ended(started: Job, session: Session): Promise<Job> {
     ) {
       output.progress(`${jobId}: ${job.done} of ${job.total} keys`);
       await pause(waitMs);
-      job = await untilRead('The job', read, session);
+      job = await untilRead('The job', read, session, MOST_FAILURES);
     }
   } catch (error) {
     output.note(`The job goes on: tollgate jobs show ${jobId}`);
