@@ -236,7 +236,7 @@ describe('tollgate audit', () => {
       await followingWith(words, async (child) => {
         await makeKeysUntil('before it was away', () => child.stdout.includes('before it was away'));
         relay.reject();
-        await until(() => child.stderr.includes('The audit log can not be read.'));
+        await until(() => child.stderr.includes('The audit log is read again in'));
         await stage.admin.makeKey('while it was away');
         relay.pass(port);
         await until(() => child.stdout.includes('while it was away'));
@@ -374,7 +374,7 @@ describe('tollgate top', () => {
       const ended = await runOnTerminal(['top', '--every', '1s', '--retries', '0'], { environment });
       expect(ended.code).toBe(3);
       expect(ended.stdout.match(/key_a {2}busy/g)).toHaveLength(2);
-      expect(ended.stdout).toContain('The usage can not be read. Reading it again in 0.25 s.');
+      expect(ended.stdout).toContain('The usage is read again in 0.25 s.');
     } finally {
       server.close();
     }
