@@ -142,9 +142,13 @@ if (helm === undefined) {
       const manifests = examples.get('k8s/chart/examples/aws-alb.yaml') ?? [];
       const object = (kind: string, name: string) =>
         manifests.find((each) => each.kind === kind && each.metadata.name === name);
-      const port = object('Ingress', 'tollgate')?.metadata.annotations?.[
-        'alb.ingress.kubernetes.io/healthcheck-port'
-      ];
+      const annotations = object('Ingress', 'tollgate')?.metadata.annotations;
+      const port = annotations?.['alb.ingress.kubernetes.io/healthcheck-port'];
+      // By default it takes HTTP alone, from within the network alone.
+      expect(annotations).toMatchObject({
+        'alb.ingress.kubernetes.io/listen-ports': '[{"HTTPS": 443}]',
+        'alb.ingress.kubernetes.io/scheme': 'internet-facing',
+      });
       const { spec } = object('Deployment', 'tollgate') as unknown as PodTemplate;
       const checked = spec.template.spec.containers[0]?.ports?.find(
         ({ containerPort }) => String(containerPort) === port,
@@ -152,7 +156,10 @@ if (helm === undefined) {
       expect(object('NetworkPolicy', 'tollgate-ingress')?.spec).toMatchObject({
         ingress: expect.arrayContaining([
           {
-            from: expect.arrayContaining([{ ipBlock: { cidr: '10.0.0.0/16' } }]),
+            from: expect.arrayContaining([
+              { ipBlock: { cidr: '10.0.0.0/24' } },
+              { ipBlock: { cidr: '10.0.1.0/24' } },
+            ]),
             ports: [{ protocol: 'TCP', port: checked?.name }],
           },
         ]),
