@@ -217,11 +217,6 @@ describe('the image', () => {
     }
   });
 
-  it('is given the time to start a Node for its health check where the machine is busy', async () => {
-    const [check = ''] = await values('HEALTHCHECK');
-    expect(check).toContain('--timeout=10s');
-  });
-
   it('is healthy while the ops port says that it lives', async () => {
     let status = 200;
     const server = createServer((req, res) => {

@@ -126,7 +126,7 @@ describe('components of the console', () => {
 
   it('show of what ends the date as well, without a hover', () => {
     render(<EndTime at={Date.UTC(2099, 5, 15, 12)} />);
-    expect(document.body.textContent).toMatch(/^in \d+ years \(Jun 15, 2099, .*\)$/);
+    expect(document.body.textContent).toMatch(/^in \d+ years \(.*\b2099, .*\)$/);
   });
 
   it.each([

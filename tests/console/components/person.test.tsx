@@ -150,7 +150,7 @@ it('a fault outside of the pages leaves no empty page', async () => {
 it('the console works where the browser blocks site data', async () => {
   const blocked = (['localStorage', 'sessionStorage'] as const).map((storage) =>
     jest.spyOn(window, storage, 'get').mockImplementation(() => {
-      throw new DOMException('Access is denied for this document.', 'SecurityError');
+      throw new DOMException('Site data are blocked.', 'SecurityError');
     }),
   );
   try {
