@@ -349,16 +349,35 @@ describe('the portal', () => {
   it('shows new numbers where the browser has translated the page', async () => {
     const plan = { rateLimitId: 'translated', description: '', limit: 10, period: 'hour' };
     await fleet.admin.call('POST', '/rate-limit/create', plan);
-    const { secret } = await makeKey('Translated app', { rateLimitId: 'translated' });
+    const { id, secret } = await makeKey('Translated app', { rateLimitId: 'translated' });
     const { page, faults } = await open('light');
     await signIn(page, secret);
     await page.getByText('10 of 10 left').waitFor();
     await page.getByText('No requests in this time.').first().waitFor();
     await page.evaluate(TRANSLATE);
-    await use(secret, '/translated');
+    for (let request = 0; request < 3; request += 1) await use(secret, '/translated');
+    await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 3);
+    const changes = { name: 'Renamed after it', expiresAt: '2098-01-31T10:00:00Z' };
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, changes);
     await page.getByRole('button', { name: 'Refresh' }).click();
-    await page.getByText('9 of 10 left').waitFor();
+    await page.getByText('7 of 10 left').waitFor();
+    await page.getByRole('heading', { name: 'Renamed after it', exact: true }).waitFor();
+    await page.getByText(/^The key expires on Jan 31, 2098/).waitFor();
+    // The requests may be in two hours.
+    await page.getByText(/^Highest bar: [23]$/).waitFor();
+    await page.getByRole('radio', { name: '30 days' }).check();
+    await page.getByText('The last 30 days, in UTC.').waitFor();
+    expect(await page.locator('.axis').textContent()).not.toMatch(/[AP]M/);
     expect(await page.locator('pre font').count()).toBe(0);
+    await page.getByRole('button', { name: 'Copy', exact: true }).click();
+    await page.getByRole('button', { name: /^(Copied|Select the text and copy it yourself\.)$/ }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page, ' ');
+    await page.getByText('Enter your API key.').waitFor();
+    await page.evaluate(TRANSLATE);
+    await signIn(page, 'wrong');
+    await page.getByText('This is not a valid key.').waitFor();
+    expect(await page.locator('#key-fault').textContent()).toMatch(/^This is not a valid key\. [^.]*\.$/);
     expect(faults).toEqual([]);
   });
 

@@ -3,6 +3,7 @@ import { CopyButton } from '../shared/copy-button.tsx';
 import { instantInWords } from '../shared/instant-in-words.ts';
 import '../shared/page.css';
 import { showPage } from '../shared/show-page.ts';
+import { Text } from '../shared/text.tsx';
 import { useLeaveQuestion } from '../shared/use-leave-question.ts';
 import { WORDS } from '../words.ts';
 import { type OpenedLink, openLink, type RevealedLink, revealLink } from './open-link.ts';
@@ -83,7 +84,7 @@ function Offer({ link: { name, note, expiresAt }, isBusy, onReveal }: OfferProps
         {words.before} {words.validUntil(instantInWords(expiresAt))}
       </p>
       <button type="button" class="primary" onClick={onReveal} aria-disabled={isBusy}>
-        {isBusy ? words.revealing : words.reveal}
+        <Text>{isBusy ? words.revealing : words.reveal}</Text>
       </button>
     </>
   );

@@ -1,4 +1,5 @@
 import { formatNumber } from '../../console/format/numbers.ts';
+import { Text } from '../shared/text.tsx';
 
 interface FigureTableProps {
   /** The heading of the names, and those of the figures. */
@@ -30,7 +31,7 @@ export function FigureTable({ heads: [head, ...figureHeads], rows, nameClass }: 
         {rows.map(({ id, name, figures }) => (
           <tr key={id}>
             <th scope="row" class={nameClass}>
-              {name}
+              <Text>{name}</Text>
             </th>
             {figures.map((figure, column) => (
               <td key={`${figureHeads[column]} ${figure}`} class="number">

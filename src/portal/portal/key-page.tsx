@@ -2,6 +2,7 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preac
 import { LOCALE } from '../../console/format/locale.ts';
 import { now } from '../../console/format/now.ts';
 import { instantInWords } from '../shared/instant-in-words.ts';
+import { Text } from '../shared/text.tsx';
 import { WORDS } from '../words.ts';
 import { Examples } from './examples.tsx';
 import { LimitsPanel, planText } from './limits-panel.tsx';
@@ -84,10 +85,14 @@ export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPage
     <div class="page">
       <section class="intro">
         <h1 ref={heading} tabIndex={-1}>
-          {key.name}
+          <Text>{key.name}</Text>
         </h1>
-        <p>{planText(key)}</p>
-        <p class="soft">{expiryText(key.expiresAt, at)}</p>
+        <p>
+          <Text>{planText(key)}</Text>
+        </p>
+        <p class="soft">
+          <Text>{expiryText(key.expiresAt, at)}</Text>
+        </p>
         <p class="row soft">
           {/* Not read out at each automatic refresh. */}
           <span aria-live={isAsked ? 'polite' : 'off'}>
@@ -99,7 +104,7 @@ export function KeyPage({ service, first, facts, onEnded, onNewSecret }: KeyPage
         </p>
         {fault !== undefined && (
           <p class="warning" role="alert">
-            {fault}
+            <Text>{fault}</Text>
           </p>
         )}
       </section>

@@ -2,6 +2,7 @@ import { LOCALE } from '../../console/format/locale.ts';
 import { formatNumber } from '../../console/format/numbers.ts';
 import { planWords, rateWords } from '../../console/pages/plans/limit-words.ts';
 import { instantInWords } from '../shared/instant-in-words.ts';
+import { Text } from '../shared/text.tsx';
 import { WORDS } from '../words.ts';
 import type { OwnKey, Window } from './own-key.ts';
 
@@ -26,10 +27,7 @@ interface LimitsPanelProps {
   readonly at: number;
 }
 
-/**
- * Each window: what is left of it, and when it resets. As everywhere in the portal, a text that changes has an element of that key: in a page that
- * the browser has translated, its text node is no longer there to be changed.
- */
+/** Each window: what is left of it, and when it resets. */
 export function LimitsPanel({ limits, at }: LimitsPanelProps) {
   const windows = enforced(limits);
   if (windows.length === 0) return null;
@@ -53,23 +51,33 @@ function WindowItem({ window, at }: { readonly window: Window; readonly at: numb
   if (per === 'customer')
     return (
       <li>
-        <strong>{name}</strong>
-        <p class="soft">{words.perCustomer}</p>
+        <strong>
+          <Text>{name}</Text>
+        </strong>
+        <p class="soft">
+          <Text>{words.perCustomer}</Text>
+        </p>
       </li>
     );
   if (remaining === null)
     return (
       <li>
-        <strong>{name}</strong>
-        <p class="soft">{words.unknown}</p>
+        <strong>
+          <Text>{name}</Text>
+        </strong>
+        <p class="soft">
+          <Text>{words.unknown}</Text>
+        </p>
       </li>
     );
-  const left = words.left(formatNumber(remaining), formatNumber(room));
-  const resets = resetText(window, at);
   return (
     <li>
-      <strong>{name}</strong>
-      <p key={left}>{left}</p>
+      <strong>
+        <Text>{name}</Text>
+      </strong>
+      <p>
+        <Text>{words.left(formatNumber(remaining), formatNumber(room))}</Text>
+      </p>
       <meter
         class={remaining === 0 ? 'empty' : remaining <= room / 5 ? 'low' : ''}
         aria-label={words.meter(name)}
@@ -77,8 +85,8 @@ function WindowItem({ window, at }: { readonly window: Window; readonly at: numb
         max={Math.max(room, 1)}
         value={remaining}
       />
-      <p key={resets} class="soft">
-        {resets}
+      <p class="soft">
+        <Text>{resetText(window, at)}</Text>
       </p>
     </li>
   );

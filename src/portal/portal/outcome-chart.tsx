@@ -1,4 +1,5 @@
 import { formatNumber } from '../../console/format/numbers.ts';
+import { Text } from '../shared/text.tsx';
 import { WORDS } from '../words.ts';
 import { FigureTable } from './figure-table.tsx';
 import { type Bucket, bucketText, type Range } from './usage-buckets.ts';
@@ -25,7 +26,9 @@ export function OutcomeChart({ buckets, range: { days, interval }, isSpoken }: O
     <figure class="chart">
       <figcaption aria-live={isSpoken ? 'polite' : 'off'} aria-atomic="true">
         {/* Without it, the sentence of another range could be the same, and nothing would be read out. */}
-        <span class="hidden">{words.days(days)}: </span>
+        <span class="hidden">
+          <Text>{`${words.days(days)}: `}</Text>
+        </span>
         <span key={`${allowed} ${limited} ${failed}`}>{words.sentence(allowed, limited, failed)}</span>
       </figcaption>
       <ul class="legend">
@@ -36,7 +39,7 @@ export function OutcomeChart({ buckets, range: { days, interval }, isSpoken }: O
         ))}
       </ul>
       <p class="soft scale" aria-hidden="true">
-        {words.most(formatNumber(most))}
+        <Text>{words.most(formatNumber(most))}</Text>
       </p>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
         {buckets.map((bucket, index) => (
@@ -45,8 +48,8 @@ export function OutcomeChart({ buckets, range: { days, interval }, isSpoken }: O
       </svg>
       {first !== undefined && last !== undefined && (
         <p class="soft axis" aria-hidden="true">
-          <span>{bucketText(first, interval)}</span>
-          <span>{bucketText(last, interval)}</span>
+          <Text>{bucketText(first, interval)}</Text>
+          <Text>{bucketText(last, interval)}</Text>
         </p>
       )}
       <details>

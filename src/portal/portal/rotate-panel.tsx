@@ -3,6 +3,7 @@ import { newIdempotencyKey } from '../../client/idempotency-key.ts';
 import { SUGGESTED_GRACE_SECONDS } from '../../client/suggested-grace.ts';
 import { CopyButton } from '../shared/copy-button.tsx';
 import { instantInWords } from '../shared/instant-in-words.ts';
+import { Text } from '../shared/text.tsx';
 import { WORDS } from '../words.ts';
 import { type OwnKey, type SelfService, SelfServiceFault } from './own-key.ts';
 
@@ -116,11 +117,11 @@ function RotateForm({ service, isUnsettled, onUnsettled, onMade }: RotateFormPro
       </fieldset>
       {fault !== undefined && (
         <p class="warning" role="alert">
-          {fault}
+          <Text>{fault}</Text>
         </p>
       )}
       <button type="button" class="primary" onClick={rotate} aria-disabled={isBusy}>
-        {isBusy ? words.busy : words.submit}
+        <Text>{isBusy ? words.busy : words.submit}</Text>
       </button>
     </>
   );

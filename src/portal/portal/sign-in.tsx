@@ -1,5 +1,6 @@
 import type { TargetedSubmitEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { Text } from '../shared/text.tsx';
 import { WORDS } from '../words.ts';
 import { type OwnKey, SelfService } from './own-key.ts';
 
@@ -54,10 +55,10 @@ export function SignIn({ path, notice, onSignedIn }: SignInProps) {
         aria-describedby="key-notice key-fault key-hint"
       />
       <p id="key-fault" class="fault" role="alert">
-        {fault}
+        {fault !== undefined && <Text>{fault}</Text>}
       </p>
       <button type="submit" class="primary" aria-disabled={isBusy}>
-        {isBusy ? words.busy : words.submit}
+        <Text>{isBusy ? words.busy : words.submit}</Text>
       </button>
       <p id="key-hint" class="soft">
         {words.hint}

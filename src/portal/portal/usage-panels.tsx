@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { instantText } from '../../console/api/instant-text.ts';
 import { saveFile } from '../../console/api/save-file.ts';
 import { localTimeZone } from '../../console/format/exact-time.ts';
+import { Text } from '../shared/text.tsx';
 import { WORDS } from '../words.ts';
 import { FigureTable } from './figure-table.tsx';
 import { OutcomeChart } from './outcome-chart.tsx';
@@ -63,6 +64,7 @@ export function UsagePanels({ service, at }: UsagePanelsProps) {
       },
       (error: Error) => setFileFault(error.message),
     );
+  const shownFault = fault ?? fileFault;
   return (
     <>
       <section class="panel" aria-busy={shown?.range !== range}>
@@ -79,13 +81,13 @@ export function UsagePanels({ service, at }: UsagePanelsProps) {
             {words.csv}
           </button>
         </div>
-        {(fault ?? fileFault) !== undefined && (
+        {shownFault !== undefined && (
           <p class="warning" role="alert">
-            {fault ?? fileFault}
+            <Text>{shownFault}</Text>
           </p>
         )}
         {shown === undefined ? (
-          <p class="soft waiting">{fault === undefined && words.loading}</p>
+          <p class="soft waiting">{fault === undefined && <Text>{words.loading}</Text>}</p>
         ) : (
           <OutcomeChart buckets={shown.buckets} range={shown.range} isSpoken={chosenAt === at} />
         )}
@@ -151,7 +153,9 @@ function EndpointsPanel({ endpoints, range }: Pick<Shown, 'endpoints' | 'range'>
   return (
     <section class="panel">
       <h2>{words.endpoints}</h2>
-      <p class="soft">{words.endpointDays(range.days)}</p>
+      <p class="soft">
+        <Text>{words.endpointDays(range.days)}</Text>
+      </p>
       {endpoints.length > 0 && (
         <FigureTable
           heads={[words.endpoint, words.allowed, words.limited, words.failed]}

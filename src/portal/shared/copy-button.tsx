@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { WORDS } from '../words.ts';
+import { Text } from './text.tsx';
 
 const { copy, copied, copyFailed } = WORDS.handover;
 
@@ -16,7 +17,7 @@ export function CopyButton({ text }: { readonly text: string }) {
   };
   return (
     <button type="button" onClick={onClick} aria-live="polite">
-      {label}
+      <Text>{label}</Text>
     </button>
   );
 }
