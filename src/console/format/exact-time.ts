@@ -12,6 +12,11 @@ export function exactTime(at: number): string {
   return `${exact.format(at)} (${localTimeZone()})`;
 }
 
+/** The minute of an instant, without its date. */
+export function timeText(at: number): string {
+  return new Intl.DateTimeFormat(LOCALE, { timeStyle: 'short' }).format(at);
+}
+
 /** The date and the minute of an instant. */
 export function shortTime(at: number): string {
   return new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeStyle: 'short' }).format(at);

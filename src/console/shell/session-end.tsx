@@ -4,6 +4,7 @@ import { signInHref } from '../api/provider-sign-in.ts';
 import { ButtonAnchor } from '../components/forms/button.tsx';
 import { Notice } from '../components/states/notice.tsx';
 import { useNow } from '../components/text/use-now.ts';
+import { timeText } from '../format/exact-time.ts';
 
 const WARNING_MS = 10 * 60_000;
 
@@ -14,7 +15,7 @@ export function SessionEnd() {
   useLocation();
   const now = useNow();
   if (expiresAt === null || Date.parse(expiresAt) - now > WARNING_MS) return null;
-  const at = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' }).format(Date.parse(expiresAt));
+  const at = timeText(Date.parse(expiresAt));
   if (type !== 'person')
     return (
       <Notice tone="limited">Your admin token expires at {at}: save before then what you have typed.</Notice>

@@ -2,7 +2,7 @@ import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
 import { jsonSeries } from '../../../api/read-usage-series.ts';
 import { LastUse } from '../../../components/text/last-use.tsx';
-import { LOCALE } from '../../../format/locale.ts';
+import { timeText } from '../../../format/exact-time.ts';
 import { now } from '../../../format/now.ts';
 import { counted, formatNumber } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
@@ -38,7 +38,7 @@ export function RecentUse({ apiKey }: { readonly apiKey: KeyDetail }) {
       </p>
     );
   const [row] = live.data.rows;
-  const since = timeOf(Date.parse(live.data.from));
+  const since = timeText(Date.parse(live.data.from));
   if (row === undefined)
     return (
       <p>
@@ -51,8 +51,4 @@ export function RecentUse({ apiKey }: { readonly apiKey: KeyDetail }) {
       {row.rateLimited > 0 && `, ${formatNumber(row.rateLimited)} of them limited`}.
     </p>
   );
-}
-
-function timeOf(at: number): string {
-  return new Intl.DateTimeFormat(LOCALE, { timeStyle: 'short' }).format(at);
 }
