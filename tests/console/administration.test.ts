@@ -392,6 +392,7 @@ describe('a tab that is older than the gateway', () => {
     await page.getByRole('region', { name: 'The chart as a table' }).waitFor();
     await page.keyboard.press('Control+k');
     const dialog = page.getByRole('dialog', { name: 'Go to' });
+    await dialog.getByText('The search can’t be shown').waitFor();
     await dialog.getByRole('button', { name: 'Load again' }).waitFor();
     expect(await accessibilityFaults()).toEqual([]);
     await page.keyboard.press('Escape');

@@ -8,16 +8,19 @@ interface State {
 }
 
 /** Shown in place of a part that fails: its code has a fault, or a new version has replaced its files. */
-export function PageFault() {
+export function PageFault({ title = 'This page can’t be shown' }: { readonly title?: string }) {
   return (
-    <EmptyState
-      icon={TriangleAlert}
-      title="This page can’t be shown"
-      action={<Button onClick={() => window.location.reload()}>Load again</Button>}
-    >
-      The gateway may have a newer version of the console. If it happens again after loading, it is a fault of
-      the console.
-    </EmptyState>
+    // Nothing else may be left on the page that a screen reader would find.
+    <div role="alert">
+      <EmptyState
+        icon={TriangleAlert}
+        title={title}
+        action={<Button onClick={() => window.location.reload()}>Load again</Button>}
+      >
+        The gateway may have a newer version of the console. If it happens again after loading, it is a fault
+        of the console.
+      </EmptyState>
+    </div>
   );
 }
 

@@ -26,7 +26,7 @@ const CommandPalette = lazy(async () => {
 function MissingPalette({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Go to" onClose={onClose}>
-      <PageFault />
+      <PageFault title="The search can’t be shown" />
     </Dialog>
   );
 }

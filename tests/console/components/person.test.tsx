@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { beforeEach, expect, it, jest } from '@jest/globals';
-import { render, screen, waitFor } from '@testing-library/react';
+import { render, screen, waitFor, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { tabStorage } from '../../../src/console/api/browser-storage.ts';
 import { createGatewayClient } from '../../../src/console/api/gateway-client.ts';
@@ -100,7 +100,9 @@ it('a session that ends within ten minutes says so, and how what is typed stays'
   const link = () => screen.queryByRole('link', { name: 'Sign in again' });
   expect(link()).toBeNull();
   stub.respond(() => ({ status: 200, body: { ...ALICE, expiresAt: inMinutes(5) } }));
-  await untilShown(() => screen.getByText(/^Your session ends at .* what you have typed here stays/));
+  await untilShown(() =>
+    screen.getByText(/^Your session ends at \d\d?:\d\d.* what you have typed here stays/),
+  );
   expect(link()?.getAttribute('href')).toBe('/tollgate/sign-in?return=%2Ftollgate%2Fconsole%2Fnowhere');
   expect(link()?.getAttribute('target')).toBe('_blank');
   expect(await axeFaults()).toEqual([]);
@@ -114,7 +116,7 @@ it('a token that expires within ten minutes says so', async () => {
   const expiresAt = new Date(Date.now() + 5 * 60_000).toISOString();
   stub.respond(() => ({ status: 200, body: { ...ALICE, type: 'token', sessionId: null, expiresAt } }));
   await showConsole();
-  screen.getByText(/^Your admin token expires at /);
+  screen.getByText(/^Your admin token expires at \d\d?:\d\d/);
   expect(screen.queryByRole('link', { name: 'Sign in again' })).toBeNull();
 });
 
@@ -143,7 +145,9 @@ it('a fault outside of the pages leaves no empty page', async () => {
   const fault = jest.spyOn(console, 'error').mockImplementation(() => undefined);
   stub.respond(() => ({ status: 200, body: { ...ALICE, name: { first: 'Alice' } } }));
   render(<App session={new SessionStore(sessionStorage, { hasSession: true })} providerHost={HOST} />);
-  await screen.findByRole('button', { name: 'Load again' });
+  const alert = await screen.findByRole('alert');
+  within(alert).getByRole('button', { name: 'Load again' });
+  expect(await axeFaults()).toEqual([]);
   fault.mockRestore();
 });
 
