@@ -97,6 +97,7 @@ export function SecretField(props: TextProps<'input'>) {
       className={styles.masked}
       autoComplete="off"
       autoCapitalize="none"
+      autoCorrect="off"
       spellCheck={false}
     />
   );
