@@ -1,7 +1,8 @@
-type Kept = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
+/** What the console needs of a storage of the browser. */
+export type KeptValues = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 /** A storage that keeps nothing where the browser blocks site data or has no room: it throws then. */
-function forgiving(storage: () => Storage): Kept {
+function forgiving(storage: () => Storage): KeptValues {
   const attempt = <Result>(call: (storage: Storage) => Result): Result | undefined => {
     try {
       return call(storage());

@@ -1,3 +1,4 @@
+import type { KeptValues } from './browser-storage.ts';
 import type { FailedSignIn } from './provider-sign-in.ts';
 
 /** Why the console is signed out: at the start, by choice, or because the gateway has rejected the token or the session. */
@@ -25,8 +26,6 @@ interface Start {
   readonly failure?: FailedSignIn | undefined;
 }
 
-type TokenStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
-
 const STORAGE_KEY = 'tollgate.token';
 
 /**
@@ -34,7 +33,7 @@ const STORAGE_KEY = 'tollgate.token';
  * `localStorage`, a cookie or a URL. Of a person's session it only knows that there is one: no script can read the cookie.
  */
 export class SessionStore {
-  readonly #storage: TokenStorage;
+  readonly #storage: KeptValues;
   readonly #listeners = new Set<() => void>();
   #serial = 0;
   #session: Session;
@@ -46,7 +45,7 @@ export class SessionStore {
   #waiting: (() => void) | undefined;
 
   /** A token of this tab comes before the session of the browser, and a failed sign-in is shown before either. */
-  constructor(storage: TokenStorage, { hasSession = false, failure }: Start = {}) {
+  constructor(storage: KeptValues, { hasSession = false, failure }: Start = {}) {
     this.#storage = storage;
     const token = storage.getItem(STORAGE_KEY);
     const isSignedIn = failure === undefined && (token !== null || hasSession);
