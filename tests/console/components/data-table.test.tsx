@@ -48,6 +48,7 @@ interface Shown {
   readonly onSort?: (sort: Sort) => void;
   readonly sort?: Sort;
   readonly onOpen?: (row: Row) => void;
+  readonly rowHref?: (row: Row) => string;
 }
 
 function show({ of = live(), ...sorting }: Shown = {}) {
@@ -175,14 +176,21 @@ describe('a table of the console', () => {
   });
 
   it.each([{ ctrlKey: true }, { metaKey: true }, { shiftKey: true }, {}])(
-    'opens a row in this tab only by a plain click, not with %p',
+    'opens a row with a link in this tab only by a plain click, not with %p',
     (modifier) => {
-      const opened: string[] = [];
-      show({ onOpen: ({ name }) => opened.push(name) });
+      window.history.replaceState(null, '', '/keys');
+      show({ rowHref: ({ name }) => `/keys/${name}` });
       fireEvent.click(screen.getByText('beta'), modifier);
-      expect(opened).toEqual(Object.keys(modifier).length === 0 ? ['beta'] : []);
+      expect(window.location.pathname).toBe(Object.keys(modifier).length === 0 ? '/keys/beta' : '/keys');
     },
   );
+
+  it('opens a row without a link by any click', () => {
+    const opened: string[] = [];
+    show({ onOpen: ({ name }) => opened.push(name) });
+    for (const modifier of [{ ctrlKey: true }, {}]) fireEvent.click(screen.getByText('beta'), modifier);
+    expect(opened).toEqual(['beta', 'beta']);
+  });
 
   it('shows hostile names as text', () => {
     const hostile = `<img src=x onerror=alert(1)>\u202Egnp.exe${'😀'.repeat(128)}`;

@@ -238,9 +238,10 @@ function BodyRow<Row>({ row, columns, index, measure, href, onOpen }: BodyRowPro
   const [, navigate] = useLocation();
   const isLinked = href !== undefined || onOpen !== undefined;
   const open = ({ target, ctrlKey, metaKey, shiftKey }: MouseEvent) => {
-    // Links and buttons in the row have their own action, and selected text is meant to be copied. The link opens another tab.
+    // Links and buttons in the row have their own action, and selected text is meant to be copied. A row's link opens another tab.
     const isOther = (target as Element).closest('a, button, input, label') !== null;
-    if (isOther || ctrlKey || metaKey || shiftKey || getSelection()?.isCollapsed === false) return;
+    const isForOtherTab = href !== undefined && (ctrlKey || metaKey || shiftKey);
+    if (isOther || isForOtherTab || getSelection()?.isCollapsed === false) return;
     if (href !== undefined) navigate(href);
     else onOpen?.(row);
   };
