@@ -56,3 +56,15 @@ it('a change of many keys that runs is found again, with a way to cancel it', as
   await waitFor(() => expect(screen.queryByText(/is running for/)).toBeNull());
   expect(window.location.search).toBe('');
 });
+
+it('many changes that run take no more than four lines', async () => {
+  window.history.replaceState(null, '', '/');
+  const jobs = Array.from({ length: 10 }, (_, index) => ({
+    ...{ jobId: `job_${index}`, action: 'delete', state: 'running', done: 0, total: 1 },
+    failedCount: 0,
+  }));
+  gateway.reply(200, { jobs });
+  gateway.render(['keys:read'], <RunningJobs />);
+  await screen.findByText('and 7 more');
+  expect(screen.getAllByRole('status')).toHaveLength(4);
+});
