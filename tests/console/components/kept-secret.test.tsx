@@ -17,7 +17,7 @@ const WHOAMI = {
 /** Every list, without a row. */
 const LISTS = {
   ...{ apiKeys: [], limits: [], rateLimits: [], webhooks: [], deliveries: [], adminTokens: [], sessions: [] },
-  ...{ entries: [], nextCursor: null },
+  ...{ entries: [], jobs: [], nextCursor: null },
 };
 
 const stub = withStubbedFetch();
