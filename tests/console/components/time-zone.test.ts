@@ -8,8 +8,8 @@ import { exactTime, localTimeZone } from '../../../src/console/format/exact-time
 const { setTimeZone } = globalThis as unknown as { readonly setTimeZone: (timeZone: string) => void };
 
 it('times are in the time zone of the browser, also after that has changed', () => {
-  expect(exactTime(0)).toMatch(/1:00:00\sAM \(Europe\/Berlin\)$/);
+  expect(exactTime(0)).toMatch(/\b0?1:00:00(\sAM)? \(Europe\/Berlin\)$/);
   setTimeZone('Asia/Tokyo');
-  expect(exactTime(0)).toMatch(/9:00:00\sAM \(Asia\/Tokyo\)$/);
+  expect(exactTime(0)).toMatch(/\b0?9:00:00(\sAM)? \(Asia\/Tokyo\)$/);
   expect(localTimeZone()).toBe('Asia/Tokyo');
 });
