@@ -95,13 +95,13 @@ export class JobRunner {
       const some = keyIds.slice(start, start + Math.min(usual, this.#mostAtOnce));
       const result = await this.#change(job, some, job.done + start);
       if (result === 'too many') continue;
-      this.#mostAtOnce = Math.min(this.#mostAtOnce * 2, KEYS_AT_ONCE);
       if (result === 'lost') return;
       if (result === 'not allowed') {
         await store.end(job.id, holder, 'stopped');
         log.warn({ event: 'job_stopped', jobId: job.id }, 'a job lost the permission to change keys');
         return;
       }
+      this.#mostAtOnce = Math.min(this.#mostAtOnce * 2, KEYS_AT_ONCE);
       logChangedKeys(log, { action: job.action, jobId: job.id }, result);
       start += some.length;
     }

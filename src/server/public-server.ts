@@ -183,8 +183,11 @@ function createHttpServer(handlers: EventHandlers, options: PublicServerOptions)
   });
   server.on('timeout', (socket) => stalled.handle(socket));
   server.on('clientError', (error: Error, socket: Socket) => {
-    // Node counts the time of a first head from the start of the connection, and again from its first byte. `StalledClients` ends an unused one.
-    if (isHeadTimeout(error) && socket.bytesRead === 0) return;
+    // A response could be taken for that to a request which is just being sent.
+    if (isHeadTimeout(error) && socket.bytesRead === 0) {
+      socket.destroy();
+      return;
+    }
     const handle = () => malformed.handle(error, socket);
     if (!isHeadTimeout(error) || !waiting.extendHead(socket, handle)) handle();
   });

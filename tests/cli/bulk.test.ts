@@ -183,7 +183,7 @@ it('tollgate keys bulk waits for the end of its job also where the gateway is aw
   const server = createServer((_req, res) => {
     const [status, body] = responses[requests] ?? [500, {}];
     requests += 1;
-    res.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'a' });
+    res.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'a', connection: 'close' });
     res.end(JSON.stringify(body));
   });
   const url = `http://127.0.0.1:${await listenOnLoopback(server)}`;

@@ -134,7 +134,11 @@ describe('tollgate events --follow', () => {
       (_req, res) => {
         // As a proxy that holds the first chunks back.
         res.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
-        setImmediate(() => jest.advanceTimersByTime(45_000));
+        setImmediate(() => {
+          jest.advanceTimersByTime(45_000);
+          // The gateways of this file need theirs.
+          jest.useRealTimers();
+        });
       },
       (url) => follow({ TOLLGATE_URL: url, TOLLGATE_TOKEN: 't' }, '--retries', '0'),
     );

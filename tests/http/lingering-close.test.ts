@@ -41,10 +41,10 @@ describe('a connection that the gateway closes', () => {
     await once(server, 'close');
   });
 
-  async function sendMore(): Promise<void> {
-    const before = socket.bytesRead;
-    client.write('more');
-    await until(() => socket.bytesRead > before);
+  async function sendMore(bytes = 512): Promise<void> {
+    const expected = socket.bytesRead + bytes;
+    client.write(Buffer.alloc(bytes));
+    await until(() => socket.bytesRead === expected);
   }
 
   it('is read while its client sends, for 30 s at most', async () => {
@@ -62,6 +62,12 @@ describe('a connection that the gateway closes', () => {
     await sendMore();
     jest.advanceTimersByTime(2000);
     expect(socket.destroyed).toBe(false);
+    jest.advanceTimersByTime(2000);
+    expect(socket.destroyed).toBe(true);
+  });
+
+  it('is cut when only a few bytes came in 2 s', async () => {
+    await sendMore(511);
     jest.advanceTimersByTime(2000);
     expect(socket.destroyed).toBe(true);
   });

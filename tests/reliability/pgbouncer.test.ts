@@ -240,7 +240,8 @@ describe('a gateway behind PgBouncer in transaction mode', () => {
     const faults = async (settings: Readonly<Record<string, string>>) => {
       const { stdout } = await runTollgate(['doctor', '-o', 'json'], { environment: settings });
       const findings = JSON.parse(stdout) as readonly Readonly<Record<string, string>>[];
-      return findings.filter(({ check, status }) => check === 'postgres' && status !== 'ok');
+      // A slow machine is a warning.
+      return findings.filter(({ check, status }) => check === 'postgres' && status === 'fault');
     };
     await execute(pooledUrl, 'pgbouncer', "SET ignore_startup_parameters = ''");
     try {

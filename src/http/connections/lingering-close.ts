@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** A closing connection is still read until no byte came for this long, so that the client can read our last response first. Milliseconds. */
+/** A closing connection is still read until next to nothing came for this long, so that the client can read our last response first. Milliseconds. */
 const QUIET_MS = 2000;
+/** Fewer bytes in `QUIET_MS` are next to nothing: the rest of a body comes faster, and a few bytes must not hold a connection. */
+const LEAST_BYTES = 512;
 /** It is read for 15 times `QUIET_MS` at most, 30 s: many clients read no response before they have sent all of their request. */
 const MOST_LOOKS = 15;
 
@@ -19,7 +21,7 @@ export function lingeringClose(socket: Socket): void {
   let looks = 0;
   const timer = setInterval(() => {
     looks += 1;
-    if (looks === MOST_LOOKS || socket.bytesRead === bytesRead) socket.destroy();
+    if (looks === MOST_LOOKS || socket.bytesRead - bytesRead < LEAST_BYTES) socket.destroy();
     bytesRead = socket.bytesRead;
   }, QUIET_MS);
   socket.once('close', () => clearInterval(timer));

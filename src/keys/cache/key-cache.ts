@@ -223,11 +223,18 @@ export class KeyCache {
   }
 
   /**
-   * Whether the cache still has this very copy, and it was checked lately. Otherwise a copy that was held since it was found may lack a
-   * change. `nowMs` is by the monotonic clock.
+   * Whether the cache still has this copy, or one that is the same, and it was checked lately. Otherwise a copy that was held since it was
+   * found may lack a change. `nowMs` is by the monotonic clock.
    */
-  isCurrent(entry: KeyEntry, nowMs: number): boolean {
-    return this.#entries.ofKey(entry.snapshot.keyId).includes(entry) && !this.isUnchecked(entry, nowMs);
+  isCurrent({ secretVersion, snapshot: { keyId, version } }: KeyEntry, nowMs: number): boolean {
+    return this.#entries
+      .ofKey(keyId)
+      .some(
+        (cached) =>
+          cached.secretVersion === secretVersion &&
+          cached.snapshot.version === version &&
+          !this.isUnchecked(cached, nowMs),
+      );
   }
 
   /**

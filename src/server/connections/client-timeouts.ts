@@ -1,10 +1,10 @@
 /** Timeouts of client connections. Milliseconds. */
 export interface ClientTimeouts {
-  /** For a complete head, from its first byte. */
+  /** For a complete head, from the connection's or the request's first byte. */
   readonly headMs: number;
   /** For the next byte of a request's body, and for a client to take the next byte of a response. */
   readonly idleMs: number;
-  /** For the first or the next request on a connection. */
+  /** For the next request on a connection. */
   readonly keepAliveMs: number;
   /** Interval of the checks for clients that have left while nothing is read from them. */
   readonly probeMs: number;

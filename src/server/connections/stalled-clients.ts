@@ -11,7 +11,7 @@ import { IdleTimeouts } from './idle-timeouts.ts';
 export interface IdleLimits {
   /** While a request or a response is on its way. */
   readonly activeMs: number;
-  /** Between requests, and before the first byte of the first one. */
+  /** Between requests. */
   readonly unusedMs: number;
 }
 
@@ -33,7 +33,7 @@ export class StalledClients {
   /** Listener for the server's `timeout`. */
   handle(socket: Socket): void {
     const due = responseDue(socket);
-    const isUnused = due === undefined && (socket.bytesWritten > 0 || socket.bytesRead === 0);
+    const isUnused = due === undefined && socket.bytesWritten > 0;
     if (!this.#idle.isIdleFor(socket, isUnused ? this.#limits.unusedMs : this.#limits.activeMs)) return;
     const isBeingServed = !this.#connections.abandoned.has(socket) && !socket.writableEnded;
     // If no response is due, or nothing more is served, the client had time to close the connection: it is cut.

@@ -668,7 +668,7 @@ describe('the key cache', () => {
     ]);
   });
 
-  it('calls a held copy current until it is dropped, replaced or no longer checked', async () => {
+  it('calls a held copy current until it is dropped, another version replaces it or it is no longer checked', async () => {
     const keys = await cacheOf();
     const isCurrent = (entry: KeyEntry) => keys.isCurrent(entry, clock.monotonicMs());
     const entry = await loaded(keys, store.add('key_a'));
@@ -676,13 +676,18 @@ describe('the key cache', () => {
     const reloading = reload(keys, entry);
     await store.respond();
     const reloaded = (await reloading).entry as KeyEntry;
-    expect([entry, reloaded].map(isCurrent)).toEqual([false, true]);
+    expect([entry, reloaded].map(isCurrent)).toEqual([true, true]);
     clock.advance(8000);
     expect(isCurrent(reloaded)).toBe(false);
     keys.takeActive();
     expect(isCurrent(reloaded)).toBe(true);
+    store.change('key_a', '2.1');
+    const changing = reload(keys, reloaded);
+    await store.respond();
+    const changed = (await changing).entry as KeyEntry;
+    expect([entry, reloaded, changed].map(isCurrent)).toEqual([false, false, true]);
     keys.drop('key_a');
-    expect(isCurrent(reloaded)).toBe(false);
+    expect(isCurrent(changed)).toBe(false);
   });
 
   it('reads a key again when the read began before a change that is known by then', async () => {
