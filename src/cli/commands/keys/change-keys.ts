@@ -43,7 +43,9 @@ export function declareKeyChanges(keys: Command, terminal: Terminal): void {
     .description('Lets a disabled key be used again, with its next request.')
     .argument('<key>', 'id or name')
     .addHelpText('after', '\nExample:\n  tollgate keys enable "Mobile app" --reason "paid"');
-  managed(audited(enable), terminal, (session, [key = '']) => change(session, key, { enabled: true }));
+  managed(audited(enable), terminal, async (session, [key = '']) =>
+    change(session, await keyIdOf(session.client, key), { enabled: true }),
+  );
 
   const disable = keys
     .command('disable')
@@ -127,8 +129,8 @@ Examples:
   });
 }
 
-async function change({ client, output }: Session, key: string, body: KeyChange): Promise<void> {
-  const path = { consumerApiKeyId: await keyIdOf(client, key) };
+async function change({ client, output }: Session, consumerApiKeyId: string, body: KeyChange): Promise<void> {
+  const path = { consumerApiKeyId };
   const call = client.PATCH('/consumer-api-key/{consumerApiKeyId}', { params: { path }, body });
   await output.item(KEYS, await bodyOf(call));
 }
