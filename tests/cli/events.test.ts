@@ -7,6 +7,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { withReceiver } from '../events/support/with-receiver.ts';
 import { endChild } from '../support/end-child.ts';
+import { fakeTimeouts } from '../support/fake-timeouts.ts';
 import { freePort } from '../support/free-port.ts';
 import { until } from '../support/until.ts';
 import { runInProcess } from './support/run-in-process.ts';
@@ -121,15 +122,7 @@ describe('tollgate events --follow', () => {
   });
 
   it('fails with 75 and says why where nothing comes for longer than the time between heartbeats', async () => {
-    const real = [
-      'nextTick',
-      'queueMicrotask',
-      'setImmediate',
-      'setInterval',
-      'performance',
-      'Date',
-    ] as const;
-    jest.useFakeTimers({ doNotFake: [...real] });
+    fakeTimeouts();
     const ended = await withServer(
       (_req, res) => {
         // As a proxy that holds the first chunks back.

@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { fakeTimeouts } from '../support/fake-timeouts.ts';
 import { runInProcess } from './support/run-in-process.ts';
 
-/** Everything but `setTimeout`: the timers of the command are those of the test. */
-const REAL = ['nextTick', 'queueMicrotask', 'setImmediate', 'setInterval', 'performance', 'Date'] as const;
 /** What the commands read of each response. */
 const BODY = {
   ...{ valid: true, entries: 3, rateLimitId: 'gold', limit: 1, period: '1s', message: 'deleted' },
@@ -18,7 +17,7 @@ let slow: { readonly method: string; readonly path: string; readonly takesMs: nu
 
 beforeEach(async () => {
   slow = undefined;
-  jest.useFakeTimers({ doNotFake: [...REAL] });
+  fakeTimeouts();
   gateway = createServer(({ method = '', url = '' }, res) => {
     // The proxy of a test has responded.
     if (res.writableEnded) return;

@@ -7,6 +7,7 @@ import {
 } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { mayBeReceived, retryingFetch } from '../../src/client/retrying-fetch.ts';
+import { fakeTimeouts } from '../support/fake-timeouts.ts';
 import { listenOnLoopback } from '../support/listen-on-loopback.ts';
 
 let server: Server;
@@ -151,15 +152,7 @@ describe('a request of the client', () => {
     let begun: PromiseWithResolvers<ServerResponse>;
     let response: ServerResponse;
     beforeEach(() => {
-      const real = [
-        'nextTick',
-        'queueMicrotask',
-        'setImmediate',
-        'setInterval',
-        'performance',
-        'Date',
-      ] as const;
-      jest.useFakeTimers({ doNotFake: [...real] });
+      fakeTimeouts();
       begun = Promise.withResolvers();
     });
     afterEach(() => {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { RawPeer } from '../proxy/support/raw-peer.ts';
 import { MANAGEMENT_PORTS, withGateway } from '../proxy/support/with-gateway.ts';
+import { fakeTimeouts } from '../support/fake-timeouts.ts';
 import { until, untilAtRest } from '../support/until.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
@@ -417,15 +418,7 @@ describe('a client whose next head is not read while its requests wait', () => {
   async function headTimeout(): Promise<void> {
     const slow = await stage.gateway.send('GET / HT');
     expect(await slow.ended()).toMatch(/^HTTP\/1\.1 408 /);
-    const real = [
-      'nextTick',
-      'queueMicrotask',
-      'setImmediate',
-      'setInterval',
-      'performance',
-      'Date',
-    ] as const;
-    jest.useFakeTimers({ doNotFake: [...real] });
+    fakeTimeouts();
   }
 
   /** A client with 40 requests that wait, and the first bytes of a head behind them. */
