@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { createServer as createTcpServer, type Socket } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createSecret } from '../../src/secrets/secret-format.ts';
@@ -148,6 +148,8 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
     url = `http://127.0.0.1:${front.port}`;
   });
   afterAll(() => front?.stop());
+  // HAProxy takes Tollgate for away while this process stands still for seconds.
+  beforeEach(() => until(async () => (await ask(url, '/')).status === 401));
 
   it('nothing that a consumer sends makes it another consumer or another request', async () => {
     const planId = `costly-${kind}`;

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import type { RunningProgram } from '../support/running-program.ts';
@@ -62,6 +62,8 @@ describe.each(GATEWAY_KINDS)('behind %s, configured as documented,', (kind) => {
     await front?.stop();
     await relay?.stop();
   });
+  // HAProxy takes Tollgate for away while this process stands still for seconds.
+  beforeEach(() => until(async () => (await ask(url, '/')).status === 401));
 
   it('an allowed request reaches the backend with the fields of its key', async () => {
     const { id, secret } = await fleet.admin.makeKey('allowed', 'ample');
