@@ -34,7 +34,8 @@ export class StopSignals {
     };
     const { worker } = cluster;
     if (worker === undefined) {
-      for (const signal of STOP_SIGNALS) process.off(signal, this.#endStart).on(signal, stop);
+      // Without any listener Node forgets a signal that came while the process was busy.
+      for (const signal of STOP_SIGNALS) process.on(signal, stop).off(signal, this.#endStart);
       return;
     }
     // If SIGTERM goes to every process, the primary process sends workers a second one, which must not end them early.
