@@ -7,6 +7,7 @@ import { AdminTokenNotFound, MissingScope, TollgateError } from '../errors.ts';
 import { missingScope, type Principal } from '../permissions/principal.ts';
 import { isVisible, withTagsOf } from '../permissions/visible-records.ts';
 import type { Random } from '../platform/random.ts';
+import { wholeSecondUp } from '../platform/timestamps.ts';
 import { digestOfSecret } from '../secrets/secret-digest.ts';
 import { createSecret, secretHint } from '../secrets/secret-format.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
@@ -136,7 +137,7 @@ export class AdminTokenService {
           'The admin token has two secrets already. Wait until the previous one has expired, or rotate with "graceSeconds" 0, which ends both.',
         );
       }
-      const previousValidUntilMs = change.atMs + graceMs;
+      const previousValidUntilMs = wholeSecondUp(change.atMs + graceMs);
       return {
         token: { ...token, secretHint: hint, previousValidUntilMs },
         present: stored,

@@ -10,6 +10,7 @@ import {
 import { missingScope, type Principal } from '../permissions/principal.ts';
 import { isVisible, withTagsOf } from '../permissions/visible-records.ts';
 import type { Random } from '../platform/random.ts';
+import { wholeSecondUp } from '../platform/timestamps.ts';
 import type { AddressPolicy } from './delivery/address-policy.ts';
 import { type Delivery, type DeliveryStatus, isDeliveryId } from './delivery/delivery.ts';
 import { deliveryOf, heardPart } from './delivery/make-deliveries.ts';
@@ -183,7 +184,7 @@ export class WebhookService {
           'rotation_in_progress',
           'The webhook has two secrets already. Wait until the previous one has ended, or rotate with "graceSeconds" 0, which ends both.',
         );
-      const previousValidUntilMs = graceMs === 0 ? null : change.atMs + graceMs;
+      const previousValidUntilMs = graceMs === 0 ? null : wholeSecondUp(change.atMs + graceMs);
       return {
         ...present,
         webhook: { ...webhook, secretHint: webhookSecretHint(secret), previousValidUntilMs },

@@ -2,6 +2,7 @@ import type { ChangeContext } from '../audit/change-context.ts';
 import { InvalidApiKey, KeyNotFound, NoRotation, RotationInProgress, SecretTaken } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Random } from '../platform/random.ts';
+import { wholeSecondUp } from '../platform/timestamps.ts';
 import { createSecret } from '../secrets/secret-format.ts';
 import type { ConsumerKey, KeyRotation } from './consumer-key.ts';
 import { isKeyId } from './key-id.ts';
@@ -71,7 +72,11 @@ export class KeyRotations {
     if (match !== undefined && (await secrets.isTaken(match))) throw new SecretTaken();
     const secret = given ?? createSecret(keyPrefix, random);
     const stored = sealer.seal(keyId, secret, given === undefined ? 'generated' : 'given');
-    const previousValidUntilMs = wholeSecond(change.atMs + graceSeconds * SECOND_MS, graceSeconds);
+    const previousValidUntilMs =
+      graceSeconds === 0
+        ? // Also on a machine whose clock is a little behind.
+          Math.floor(change.atMs / SECOND_MS) * SECOND_MS
+        : wholeSecondUp(change.atMs + graceSeconds * SECOND_MS);
     const key = await this.#change(keyId, () =>
       secrets.rotate(
         keyId,
@@ -122,13 +127,4 @@ export function rotationAt(key: ConsumerKey, nowMs: number): ConsumerKey {
 
 function isOver({ previousValidUntilMs }: KeyRotation, nowMs: number): boolean {
   return previousValidUntilMs <= nowMs;
-}
-
-/**
- * Rounds up, because responses show whole seconds and a secret must not be rejected before the instant that they show. Without grace it
- * rounds down: the secret is rejected at once.
- */
-function wholeSecond(ms: number, graceSeconds: number): number {
-  const round = graceSeconds === 0 ? Math.floor : Math.ceil;
-  return round(ms / SECOND_MS) * SECOND_MS;
 }

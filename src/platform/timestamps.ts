@@ -20,7 +20,12 @@ export function isoSecondsOrNull(ms: number | null | undefined): string | null {
  * find the new window open.
  */
 export function isoSecondsUp(ms: number): string {
-  return isoSeconds(Math.ceil(ms / SECOND_MS) * SECOND_MS);
+  return isoSeconds(wholeSecondUp(ms));
+}
+
+/** For what ends: responses show whole seconds, and it must not end before the instant that they show. */
+export function wholeSecondUp(ms: number): number {
+  return Math.ceil(ms / SECOND_MS) * SECOND_MS;
 }
 
 /** `YYYY-MM-DD HH:MM:SS` in UTC: the form of the create response. */

@@ -279,11 +279,11 @@ describe('an event', () => {
   it('is signed by both secrets while a rotation runs, and by the new one afterwards', async () => {
     const first = await webhook();
     const options = { graceMs: 60_000, principal: ROOT };
-    const { secret } = await service.rotate(first.webhook.id, options, change());
+    const { secret, webhook: rotated } = await service.rotate(first.webhook.id, options, change());
     await makeKey();
     const by = deliverer();
     await deliver(by);
-    clock.advance(60_000);
+    clock.advance((rotated.previousValidUntilMs ?? 0) - clock.nowMs());
     await makeKey();
     await deliver(by);
     const verified = (secretOf: string, { headers, body }: Received): boolean => {

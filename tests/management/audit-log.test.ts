@@ -64,7 +64,10 @@ describe('the audit log', () => {
     const ofToken = await read(`?targetId=${writer.adminTokenId}`);
     expect(ofToken.entries).toMatchObject([
       { action: 'token.delete' },
-      { action: 'token.rotate', changes: { previousValidUntil: { from: null, to: expect.any(String) } } },
+      {
+        action: 'token.rotate',
+        changes: { previousValidUntil: { from: null, to: expect.stringMatching(/:\d\dZ$/) } },
+      },
       { action: 'token.update', changes: { scopes: { to: ['plans:read'] } } },
       { action: 'token.create', target: { type: 'token', name: 'writer' } },
     ]);

@@ -209,7 +209,7 @@ describe('a webhook', () => {
     const rotate = (graceSeconds: number) => management.send('post', `${at(made)}/rotate`, { graceSeconds });
     const { body } = await rotate(60).expect(200);
     expect(body.secret).not.toBe(made.secret);
-    expect(body.previousValidUntil).toBe('2026-02-03T04:06:06Z');
+    expect(body.previousValidUntil).toBe('2026-02-03T04:06:07Z');
     expect((await rotate(60).expect(409)).body.code).toBe('rotation_in_progress');
     expect((await rotate(0).expect(200)).body.previousValidUntil).toBeNull();
   });
