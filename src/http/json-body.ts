@@ -81,7 +81,7 @@ function isJson(contentType: string | undefined): boolean {
   try {
     const { essence, params } = new MIMEType(contentType);
     const charset = params.get('charset') ?? 'utf-8';
-    return essence === 'application/json' && charset.toLowerCase() === 'utf-8';
+    return essence === 'application/json' && /^utf-?8$/i.test(charset);
   } catch {
     return false; // Not a media type at all.
   }

@@ -143,6 +143,7 @@ describe('a JSON body', () => {
     'Application/JSON',
     'application/json;charset=UTF-8',
     'application/json; charset="utf-8"',
+    'application/json; charset=utf8',
   ])('is read as %s', async (contentType) => {
     await sendRaw('post', CREATE, contentType, '{"name": "n"}').expect(201);
   });
