@@ -153,6 +153,20 @@ describe('tollgate login', () => {
     expect(stderr).not.toContain('in place of');
   });
 
+  it('keeps the token of a gateway whose host has the name of the new context', async () => {
+    const before = { url: 'https://default', token: 'kept nowhere else' };
+    await mkdir(join(directory, 'config'));
+    await writeFile(file, JSON.stringify({ current: 'default', contexts: { default: before } }), {
+      mode: 0o600,
+    });
+    const { stderr } = await tollgate(['login', url], ROOT_TOKEN);
+    expect(stderr).toMatch('\nWhat was default before is the context default-2 now.\n');
+    expect(JSON.parse(await readFile(file, 'utf8')).contexts).toEqual({
+      default: { url, token: ROOT_TOKEN },
+      'default-2': before,
+    });
+  });
+
   it('warns of an address without TLS before it sends the token', async () => {
     const { code, stderr } = await tollgate(['login', `http://0.0.0.0:${await freePort()}`], ROOT_TOKEN);
     expect([code, stderr]).toEqual([

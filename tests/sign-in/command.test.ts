@@ -94,6 +94,15 @@ describe('tollgate login --sso at a provider with device authorization', () => {
     expect((await tollgate('logout', '--name', 'one')).code).toBe(4);
   });
 
+  it('keeps the session of a context whose secret is given to another login', async () => {
+    await login(gateway.origin, signInAs('alice'), '--name', 'same');
+    const secrets = join(directory, 'secret');
+    await writeFile(secrets, await tokenOf('same'));
+    const words = ['login', gateway.origin, '--name', 'same', '--token-file', secrets];
+    expect((await tollgate(...words)).code).toBe(0);
+    expect((await tollgate('whoami', '--context', 'same')).code).toBe(0);
+  });
+
   it('removes a context whose gateway is gone, and says that its session goes on', async () => {
     await login(gateway.origin, signInAs('alice'), '--name', 'gone');
     const kept = JSON.parse(await readFile(file, 'utf8'));

@@ -76,7 +76,8 @@ async function login(url: string, options: LoginOptions, terminal: Terminal): Pr
   if (movedTo !== undefined)
     terminal.stderr.write(`What was ${name} before is the context ${movedTo} now.\n`);
   noteVariables(readContexts(file), terminal);
-  if (before !== undefined && movedTo === undefined) await endSession(before).catch(() => {});
+  if (before !== undefined && before.token !== token && movedTo === undefined)
+    await endSession(before).catch(() => {});
 }
 
 const SESSION_GOES_ON = 'The session was not ended: without its secret, it goes on until it expires.\n';
@@ -120,7 +121,9 @@ function freeName({ url, token }: Context, contexts: Contexts['contexts']): stri
   for (let number = 1; ; number += 1) {
     const name = number === 1 ? host : `${host}-${number}`;
     const present = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
-    if (present === undefined || (present.url === url && present.token === token)) return name;
+    // The name without --name is the new context's.
+    const isKept = present === undefined || (present.url === url && present.token === token);
+    if (isKept && name !== DEFAULT_NAME) return name;
   }
 }
 
