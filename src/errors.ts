@@ -407,7 +407,7 @@ export class PlanIsDefault extends TollgateError {
   constructor() {
     super(
       'plan_is_default',
-      'The default rate limit plan can not be deleted: it applies to keys without a plan of their own. Change it instead.',
+      'The rate limit plan can not be deleted: it applies to keys without a plan of their own, now or with other settings. Change it instead.',
     );
   }
 }
