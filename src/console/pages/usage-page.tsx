@@ -105,7 +105,8 @@ function Usage({ view, onChange }: UsageProps) {
       {view.groupBy === undefined ? (
         <BucketTable live={series} view={view} onMark={mark} />
       ) : (
-        <GroupTable view={view} groupBy={view.groupBy} onChange={onChange} />
+        // The rows of another grouping have no names in this one.
+        <GroupTable key={view.groupBy} view={view} groupBy={view.groupBy} onChange={onChange} />
       )}
     </PanelStack>
   );

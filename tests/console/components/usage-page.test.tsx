@@ -3,8 +3,9 @@
  * @jest-environment-options {"timeZone": "UTC"}
  */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { screen, waitFor } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
+import type { Scope } from '../../../src/console/api/api-context.tsx';
 import { UsagePage } from '../../../src/console/pages/usage-page.tsx';
 import { renderSignedIn } from './support/stage.tsx';
 import { withStubbedFetch } from './support/stubbed-fetch.ts';
@@ -38,9 +39,9 @@ function startOf(from: string, interval: string): string {
   return interval === 'hour' ? `${from.slice(0, 13)}:00:00Z` : `${from.slice(0, 10)}T00:00:00Z`;
 }
 
-function open(search: string): void {
+function open(search: string, scopes: readonly Scope[] = ['usage:read']): void {
   window.history.replaceState(null, '', `/tollgate/console/usage${search}`);
-  renderSignedIn(['usage:read'], <UsagePage />);
+  renderSignedIn(scopes, <UsagePage />);
 }
 
 describe('the comparison of usage with the time before', () => {
@@ -80,4 +81,29 @@ describe('the comparison of usage with the time before', () => {
     await screen.findAllByText('100% more than before');
     expect(screen.queryByText(/was not read/)).toBeNull();
   });
+});
+
+it('the table of usage has the rows of the chosen grouping alone', async () => {
+  const counts = { requests: 1, successful: 1, failed: 0, rateLimited: 0, shadowLimited: 0, forwarded: 1 };
+  const HOUR = { from: '2026-01-05T10:00:00Z', to: '2026-01-05T11:00:00Z' };
+  const groups = {
+    endpoint: [{ endpoint: '/v1/orders' }, { endpoint: '/v1/search' }],
+    key: [{ consumerApiKeyId: 'key_1', consumerApiKeyName: 'Shop' }],
+  };
+  stub.respond(({ url }) => {
+    const groupBy = new URL(url).searchParams.get('groupBy') as keyof typeof groups | null;
+    const rows = (groupBy === null ? [{}] : groups[groupBy]).map((group) => ({
+      ...{ start: HOUR.from, averageResponseTimeMs: 5, ...counts },
+      ...group,
+    }));
+    const body = { ...HOUR, completeUntil: HOUR.to, interval: 'hour', timeZone: 'UTC', rows, rateLimits: [] };
+    return { status: 200, body };
+  });
+  open('?groupBy=endpoint', ['usage:read', 'keys:read']);
+  await screen.findByText('/v1/orders');
+  await userEvent.selectOptions(screen.getByLabelText('Table by'), 'Key');
+  await screen.findByRole('link', { name: 'Shop' });
+  const table = within(screen.getByRole('table', { name: 'usage by key' }));
+  expect(table.getAllByRole('row')).toHaveLength(2);
+  expect(stub.sent.filter(({ call }) => call.includes('/consumer-api-key/'))).toEqual([]);
 });
