@@ -13,6 +13,7 @@ import {
   NARROWEST,
   openPage,
   overflow,
+  translate,
 } from './open-page.ts';
 
 const SHOW = 'Show the secret';
@@ -53,6 +54,7 @@ describe('the page of a hand-over link', () => {
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     expect(await page.locator('[data-secret]').textContent()).toBe(secret);
+    expect(await page.locator('[data-secret]').getAttribute('translate')).toBe('no');
     await until(() => asksBeforeLeaving(page));
     expect(await focused(page)).toBe('The secret of “Mobile app”');
     // A screen reader says the heading that has the focus, but not the secret by itself.
@@ -126,7 +128,7 @@ describe('the page of a hand-over link', () => {
     expect([slow.faults, fast.faults, cut.faults]).toEqual([[], [], []]);
   });
 
-  it('says that the secret may be lost where a proxy has given the request up', async () => {
+  it('says that the secret may be lost where a proxy has given the request up, also in translation', async () => {
     const { url } = await makeLink('Behind a proxy', 'patience');
     const { page } = await open(url);
     await page.route('**/reveal', async (route) => {
@@ -136,9 +138,11 @@ describe('the page of a hand-over link', () => {
     await page.getByRole('button', { name: SHOW }).click();
     await page.getByText('The secret did not arrive. Try again: ').waitFor();
     await page.getByRole('heading', { name: 'Your API key' }).waitFor();
+    await translate(page);
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText(/^This link was used at/).waitFor();
     await page.getByRole('heading', { name: 'This link shows nothing' }).waitFor();
+    expect(await page.getByText('The secret did not arrive').count()).toBe(0);
   });
 
   it('says that the secret may be lost where the gateway is silent, and asks again on a click', async () => {

@@ -66,3 +66,16 @@ export const overflow = (page: Page) =>
 export const NARROWEST = 320;
 
 export const focused = (page: Page) => page.evaluate('document.activeElement.textContent');
+
+/** Puts an element in the place of each text, as Chrome does where it translates a page. */
+export const translate = (page: Page) =>
+  page.evaluate(`{
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (texts.nextNode()) found.push(texts.currentNode);
+    for (const text of found.filter(({ parentElement }) => parentElement.closest('[translate=no]') === null)) {
+      const font = document.createElement('font');
+      font.textContent = text.data;
+      text.replaceWith(font);
+    }
+  }`);

@@ -14,6 +14,7 @@ import {
   NARROWEST,
   openPage,
   overflow,
+  translate,
 } from './open-page.ts';
 
 let fleet: Fleet;
@@ -62,17 +63,6 @@ async function use(secret: string, path: string): Promise<void> {
   const headers = { authorization: `Bearer ${secret}` };
   await (await fetch(`${fleet.replicas[0]?.url}${path}`, { headers })).text();
 }
-
-/** Puts an element in the place of each text, as Chrome does. */
-const TRANSLATE = `
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  const found = [];
-  while (texts.nextNode()) found.push(texts.currentNode);
-  for (const text of found.filter(({ parentElement }) => parentElement.closest('[translate=no]') === null)) {
-    const font = document.createElement('font');
-    font.textContent = text.data;
-    text.replaceWith(font);
-  }`;
 
 describe('the portal', () => {
   it('shows a consumer what their key may do and has done, and no one else', async () => {
@@ -354,7 +344,7 @@ describe('the portal', () => {
     await signIn(page, secret);
     await page.getByText('10 of 10 left').waitFor();
     await page.getByText('No requests in this time.').first().waitFor();
-    await page.evaluate(TRANSLATE);
+    await translate(page);
     for (let request = 0; request < 3; request += 1) await use(secret, '/translated');
     await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 3);
     const changes = { name: 'Renamed after it', expiresAt: '2098-01-31T10:00:00Z' };
@@ -374,7 +364,7 @@ describe('the portal', () => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await signIn(page, ' ');
     await page.getByText('Enter your API key.').waitFor();
-    await page.evaluate(TRANSLATE);
+    await translate(page);
     await signIn(page, 'wrong');
     await page.getByText('This is not a valid key.').waitFor();
     expect(await page.locator('#key-fault').textContent()).toMatch(/^This is not a valid key\. [^.]*\.$/);
@@ -451,6 +441,7 @@ describe('the portal', () => {
     const shown = page.locator('[data-secret]');
     await shown.waitFor();
     const rotated = (await shown.textContent()) ?? '';
+    expect(await shown.getAttribute('translate')).toBe('no');
     await page.getByText(/^The previous secret works until /).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await Promise.all([looked(), page.getByRole('button', { name: 'I have kept it' }).click()]);

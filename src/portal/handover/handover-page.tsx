@@ -100,7 +100,7 @@ function Secret({ name, secret }: { readonly name: string; readonly secret: stri
         {words.revealed(name)}
       </h1>
       <p class="warning">{words.keepNow}</p>
-      <code class="secret" data-secret>
+      <code class="secret" translate={false} data-secret>
         {secret}
       </code>
       <CopyButton text={secret} />
@@ -111,14 +111,23 @@ function Secret({ name, secret }: { readonly name: string; readonly secret: stri
 }
 
 function Ended({ view, onAgain }: { readonly view: View; readonly onAgain: () => void }) {
-  if (view.kind === 'opening') return <p class="soft">{words.opening}</p>;
+  if (view.kind === 'opening')
+    return (
+      <p class="soft">
+        <Text>{words.opening}</Text>
+      </p>
+    );
   const mayRetry = view.kind === 'away' || view.kind === 'too_many' || view.kind === 'broken';
   return (
     <>
       <h1>{mayRetry ? words.title : words.deadTitle}</h1>
-      <p>{sentenceOf(view)}</p>
+      <p>
+        <Text>{sentenceOf(view)}</Text>
+      </p>
       {'requestId' in view && view.requestId !== null && (
-        <p class="soft">{words.requestId(view.requestId)}</p>
+        <p class="soft">
+          <Text>{words.requestId(view.requestId)}</Text>
+        </p>
       )}
       {mayRetry && (
         <button type="button" onClick={onAgain}>

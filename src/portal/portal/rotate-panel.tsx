@@ -45,7 +45,7 @@ export function RotatePanel({ service, apiKey, onSecret, onNewSecret }: RotatePa
           <p class="warning" role="status">
             {words.keepNow}
           </p>
-          <code class="secret" data-secret>
+          <code class="secret" translate={false} data-secret>
             {made.secret}
           </code>
           <CopyButton text={made.secret} />
