@@ -23,7 +23,7 @@ beforeAll(async () => {
   await buildConsoleWhereOutdated();
   fleet = await startInProcessFleet(1, {
     ...{ PORTAL: 'on', PORTAL_NAME: 'Acme API', PORTAL_COLOR: '#ffcc00' },
-    PORTAL_DOCS_URL: 'https://docs.example.com/',
+    ...{ PORTAL_DOCS_URL: 'https://docs.example.com/', PORTAL_SUPPORT_URL: 'mailto:help@example.com' },
   });
   browser = await launchChromium();
 }, 300_000);
@@ -93,6 +93,8 @@ describe('the portal', () => {
     expect(await page.getByRole('heading', { name: 'New secret' }).count()).toBe(0);
     // Beside the page, which would lose the key.
     expect(await page.getByRole('link', { name: 'Documentation' }).getAttribute('target')).toBe('_blank');
+    // A program for mail opens in its own window: another tab would stay empty.
+    expect(await page.getByRole('link', { name: 'Support' }).getAttribute('target')).toBeNull();
     expect(await accessibilityFaults(page)).toEqual([]);
     expect(await overflow(page)).toBe(0);
     const download = page.waitForEvent('download');

@@ -63,10 +63,10 @@ function PortalPage({ facts }: { readonly facts: PageFacts }) {
   );
 }
 
-/** Opens beside the portal, which would lose the key and a new secret. */
+/** A page opens beside the portal, which would lose the key and a new secret. An address for mail would leave an empty tab there. */
 function OtherPage({ href, children }: { readonly href: string; readonly children: string }) {
   return (
-    <a href={href} target="_blank" rel="noreferrer">
+    <a href={href} target={/^https?:/.test(href) ? '_blank' : undefined} rel="noreferrer">
       {children}
     </a>
   );
