@@ -2,6 +2,7 @@
 import { expect, it } from '@jest/globals';
 import { screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
+import { useState } from 'react';
 import { KeySecretPanel } from '../../../src/console/pages/keys/detail/key-secret-panel.tsx';
 import { KEY } from './support/records.ts';
 import { renderSignedIn } from './support/stage.tsx';
@@ -69,4 +70,29 @@ it('a secret that hides while its copy button has the focus gives it to the page
   // Not by the pointer, which would take the focus with it.
   screen.getByRole('button', { name: 'Hide' }).click();
   await waitFor(() => expect(document.activeElement).toBe(screen.getByRole('main')));
+});
+
+function RotatedKey() {
+  const [secretHint, setHint] = useState(KEY.secretHint);
+  return (
+    <main tabIndex={-1}>
+      <KeySecretPanel apiKey={{ ...KEY, secretHint }} />
+      <button type="button" onClick={() => setHint('tg_…5678')}>
+        Rotate
+      </button>
+    </main>
+  );
+}
+
+it('a secret is no longer shown once the key has another one', async () => {
+  stub.respond(() => ({ status: 200, body: { ...KEY, secret: SECRET } }));
+  renderSignedIn(['keys:secret'], <RotatedKey />);
+  await userEvent.setup().click(screen.getByRole('button', { name: 'Reveal' }));
+  await screen.findByText(SECRET);
+  // As by another administrator: the focus stays at the secret.
+  screen.getByRole('button', { name: 'Rotate' }).click();
+  await screen.findByText('tg_…5678');
+  expect(screen.queryByText(SECRET)).toBeNull();
+  expect(screen.queryByRole('button', { name: 'Copy secret' })).toBeNull();
+  expect(document.activeElement).toBe(screen.getByRole('main'));
 });

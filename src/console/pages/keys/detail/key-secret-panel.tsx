@@ -5,6 +5,7 @@ import { useConsumerAddress } from '../../../api/consumer-address.ts';
 import { useAnnouncedCall } from '../../../api/use-announced-call.ts';
 import { Button } from '../../../components/forms/button.tsx';
 import { CopyButton } from '../../../components/forms/copy-button.tsx';
+import { focusAround } from '../../../components/forms/focus-around.ts';
 import { Panel } from '../../../components/layout/panel.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import type { KeyDetail } from '../key-model.ts';
@@ -21,7 +22,8 @@ export function KeySecretPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
   return (
     <Panel title="Secret" about={mayReveal ? 'Each time that it is shown is in the audit log' : undefined}>
       <div className={styles.stack}>
-        <Secret apiKey={apiKey} mayReveal={mayReveal} />
+        {/* Keyed by the hint: after a rotation the secret from before it is no longer shown. */}
+        <Secret key={apiKey.secretHint} apiKey={apiKey} mayReveal={mayReveal} />
         <div>
           <p className={styles.faint}>
             Try the key, with its secret in API_KEY, at the address of consumers:
@@ -48,6 +50,7 @@ function Secret({ apiKey, mayReveal }: { readonly apiKey: KeyDetail; readonly ma
         {/* One button for both, so that it keeps the focus. A held key must not reveal the secret again and again. */}
         {(isShown || (mayReveal && secretHint !== null)) && (
           <Button
+            ref={focusAround}
             small
             aria-disabled={isPending}
             onClick={isShown ? hide : reveal}
