@@ -1,7 +1,6 @@
 import { Gauge, KeyRound, type LucideIcon } from 'lucide-react';
-import { useDeferredValue } from 'react';
 import { useScopes } from '../api/api-context.tsx';
-import { useLive } from '../api/live.ts';
+import { type Live, useLive } from '../api/live.ts';
 import { NAVIGATION } from '../routes.tsx';
 
 /** An entry of the command palette: a page, a key or a plan. */
@@ -27,34 +26,42 @@ export function useCommands(text: string): {
   readonly isIncomplete: boolean;
 } {
   const { can } = useScopes();
-  // Deferred, so that the input stays responsive while the results render.
-  const q = useDeferredValue(text.trim());
+  const q = text.trim();
   const { keys, plans } = useFound(q);
-  const wanted = q.toLowerCase();
+  const has = (shown: string | undefined) => shown?.toLowerCase().includes(q.toLowerCase()) === true;
+  // While a search runs, keys and plans are those of an earlier text: Enter must not open one without this text.
+  const ofThisText = (commands: readonly Command[], { status }: Live<unknown>) =>
+    status === 'refreshing' ? commands.filter(({ label, detail }) => has(label) || has(detail)) : commands;
   const groups: readonly CommandGroup[] = [
     {
       value: 'Pages',
-      items: NAVIGATION.filter(({ label, scope }) => can(scope) && label.toLowerCase().includes(wanted)).map(
+      items: NAVIGATION.filter(({ label, scope }) => can(scope) && has(label)).map(
         ({ label, icon, path, shortcut }) => ({ label, icon, href: path, detail: `g ${shortcut}` }),
       ),
     },
     {
       value: 'Keys',
-      items: (keys.data?.apiKeys ?? []).map(({ name, consumerApiKeyId, secretHint }) => ({
-        label: name,
-        detail: secretHint ?? undefined,
-        icon: KeyRound,
-        href: `/keys/${encodeURIComponent(consumerApiKeyId)}`,
-      })),
+      items: ofThisText(
+        (keys.data?.apiKeys ?? []).map(({ name, consumerApiKeyId, secretHint }) => ({
+          label: name,
+          detail: secretHint ?? undefined,
+          icon: KeyRound,
+          href: `/keys/${encodeURIComponent(consumerApiKeyId)}`,
+        })),
+        keys,
+      ),
     },
     {
       value: 'Plans',
-      items: (plans.data?.rateLimits ?? []).map(({ rateLimitId, description }) => ({
-        label: rateLimitId,
-        detail: description === '' ? undefined : description,
-        icon: Gauge,
-        href: `/plans/${encodeURIComponent(rateLimitId)}`,
-      })),
+      items: ofThisText(
+        (plans.data?.rateLimits ?? []).map(({ rateLimitId, description }) => ({
+          label: rateLimitId,
+          detail: description === '' ? undefined : description,
+          icon: Gauge,
+          href: `/plans/${encodeURIComponent(rateLimitId)}`,
+        })),
+        plans,
+      ),
     },
   ];
   return {
