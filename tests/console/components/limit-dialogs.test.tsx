@@ -1,6 +1,9 @@
-/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+/**
+ * @jest-environment ./tests/console/components/support/browser-environment.ts
+ * @jest-environment-options {"timeZone": "Europe/Berlin"}
+ */
 import { expect, it } from '@jest/globals';
-import { screen, waitFor, within } from '@testing-library/react';
+import { fireEvent, screen, waitFor, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { ToastRegion } from '../../../src/console/components/states/toast.tsx';
 import type { LimitCounter } from '../../../src/console/pages/keys/key-model.ts';
@@ -48,6 +51,13 @@ it.each([
 
 const close = () => undefined;
 
+async function openedDialog(): Promise<HTMLElement> {
+  const shown = screen.getByRole('dialog');
+  // The dialog moves the focus into it when it has opened.
+  await waitFor(() => expect(shown.contains(document.activeElement)).toBe(true));
+  return shown;
+}
+
 it.each([
   [
     ...['an override', 'Limit', 'Save', 'main is 2,000 per 1 minute for this key'],
@@ -71,9 +81,7 @@ it.each([
       </>,
     );
     const user = userEvent.setup();
-    const shown = screen.getByRole('dialog');
-    // The dialog moves the focus into it when it has opened.
-    await waitFor(() => expect(shown.contains(document.activeElement)).toBe(true));
+    const shown = await openedDialog();
     const enter = async (text: string) => {
       const field = within(shown).getByLabelText(label);
       await user.clear(field);
@@ -93,3 +101,36 @@ it.each([
     expect(gateway.requests.map(({ body }) => JSON.parse(body))).toEqual([sent]);
   },
 );
+
+/** A local time that comes twice in its night. */
+const TWICE = '2027-10-31T02:30';
+
+it.each([
+  ['stays the same instant where the limit alone is edited', [], '2027-10-31T01:30:00Z'],
+  ['stays the same instant where it is typed back', ['2027-11-01T12:00', TWICE], '2027-10-31T01:30:00Z'],
+  ['is the one that was typed', ['2027-11-01T12:00'], '2027-11-01T11:00:00Z'],
+  ['goes where it is emptied', [''], undefined],
+])('the end of an override %s', async (_what, typed, until) => {
+  gateway.reply(200, {});
+  const overrides = { main: { limit: 20, until: '2027-10-31T01:30:00Z' } };
+  gateway.render(
+    ['keys:write'],
+    <>
+      <OverrideDialog apiKey={{ ...KEY, overrides }} etag={'"1"'} counter={COUNTER} onClose={close} />
+      <ToastRegion />
+    </>,
+  );
+  const user = userEvent.setup();
+  await openedDialog();
+  const limit = screen.getByLabelText('Limit');
+  await user.clear(limit);
+  await user.type(limit, '40');
+  const end = screen.getByLabelText(/^Until/);
+  expect(end).toHaveProperty('value', TWICE);
+  for (const value of typed) fireEvent.change(end, { target: { value } });
+  await user.click(screen.getByRole('button', { name: 'Save' }));
+  await screen.findAllByText('main is 40 per 1 minute for this key');
+  expect(gateway.requests.map(({ body }) => JSON.parse(body))).toEqual([
+    { overrides: { main: { limit: 40, until } } },
+  ]);
+});

@@ -23,12 +23,14 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
   const { opened, update, save } = useOverrides({ apiKey, etag, onClose });
   const present = opened[limitId];
   const [limit, setLimit] = useState(String(present?.limit ?? baseLimit));
-  const [until, setUntil] = useState(
-    present?.until === undefined ? '' : localText(Date.parse(present.until)),
-  );
+  const openedUntil = present?.until === undefined ? '' : localText(Date.parse(present.until));
+  const [until, setUntil] = useState(openedUntil);
   const submit = () => {
     const { value } = readWhole(limit, 1);
-    const override = { limit: value, ...(until !== '' && { until: instantOf(until) }) };
+    // An end that was not edited stays as it is: where clocks go back, a local time may be of two instants.
+    const isEdited = instantOf(until) !== instantOf(openedUntil);
+    const end = isEdited ? instantOf(until) || undefined : present?.until;
+    const override = { limit: value, ...(end !== undefined && { until: end }) };
     return save(
       { ...opened, [limitId]: override },
       `${limitId} is ${formatNumber(value)} per ${period} for this key`,
