@@ -149,6 +149,7 @@ function Pages() {
   const [location] = useLocation();
   return (
     <PageErrorBoundary key={location}>
+      <PlainTitle />
       <Suspense fallback={<Skeleton />}>
         <Switch>
           {ROUTES.map(({ path, page: Page }) => (
@@ -166,4 +167,12 @@ function Pages() {
       </Suspense>
     </PageErrorBoundary>
   );
+}
+
+/** The title of a page that sets none, where that of the page before would stay. The others set theirs in an effect, which is later. */
+function PlainTitle() {
+  useLayoutEffect(() => {
+    document.title = 'Tollgate';
+  }, []);
+  return null;
 }

@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
 import { beforeEach, expect, it, jest } from '@jest/globals';
-import { render, screen, waitFor, within } from '@testing-library/react';
+import { act, render, screen, waitFor, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import { tabStorage } from '../../../src/console/api/browser-storage.ts';
 import { createGatewayClient } from '../../../src/console/api/gateway-client.ts';
@@ -111,12 +111,15 @@ it('a session that ends within ten minutes says so, and how what is typed stays'
   await untilShown(() => expect(link()).toBeNull());
 });
 
-it('a token that expires within ten minutes says so', async () => {
+it.each([
+  ['an admin', 'token', null],
+  ['a person', 'person', 'ses_1'],
+])('a token of %s that expires within ten minutes says so', async (_whose, type, sessionId) => {
   sessionStorage.setItem('tollgate.token', 'tga_secret');
   const expiresAt = new Date(Date.now() + 5 * 60_000).toISOString();
-  stub.respond(() => ({ status: 200, body: { ...ALICE, type: 'token', sessionId: null, expiresAt } }));
+  stub.respond(() => ({ status: 200, body: { ...ALICE, type, sessionId, expiresAt } }));
   await showConsole();
-  screen.getByText(/^Your admin token expires at \d\d?:\d\d/);
+  screen.getByText(/^Your token expires at \d\d?:\d\d/);
   expect(screen.queryByRole('link', { name: 'Sign in again' })).toBeNull();
 });
 
@@ -171,4 +174,13 @@ it('the console works where the browser blocks site data', async () => {
     applyTheme('system');
     for (const each of blocked) each.mockRestore();
   }
+});
+
+it('the tab of a page that sets no title has not that of the page before', async () => {
+  const session = new SessionStore(sessionStorage);
+  render(<App session={session} providerHost={HOST} />);
+  expect(document.title).toBe('Sign in · Tollgate');
+  act(() => session.signIn('tga_secret', false));
+  await screen.findByText('There is no such page');
+  expect(document.title).toBe('Tollgate');
 });
