@@ -20,6 +20,13 @@ it('the progress of a change of many keys says that it is not known, and tries a
   await screen.findByText('2 of 2 keys. Done.');
 });
 
+it('a change of many keys that was stopped speaks of no token: a person may have begun it', async () => {
+  const job = { jobId: 'job_1', state: 'stopped', done: 1, total: 2, failedCount: 0, failed: [] };
+  gateway.reply(200, job);
+  gateway.render(['keys:read'], <BulkProgress jobId="job_1" onClose={() => undefined} />);
+  await screen.findByText('1 of 2 keys. Stopped: who began it may not change keys any more.');
+});
+
 it('a change of many keys that runs is found again, with a way to cancel it', async () => {
   window.history.replaceState(null, '', '/');
   const running = {
@@ -51,6 +58,8 @@ it('a change of many keys that runs is found again, with a way to cancel it', as
   gateway.render(['keys:read', 'keys:delete'], <RunningJobs />);
   await user.click(await screen.findByRole('button', { name: 'Cancel the rest' }));
   await screen.findByText(/Cancelled: the keys that were changed stay so/);
+  // The button that had the focus has gone.
+  expect(document.activeElement).toBe(screen.getByRole('dialog', { name: 'Changing keys' }));
   await user.click(screen.getAllByRole('button', { name: 'Close' }).at(-1) as HTMLElement);
   await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
   await waitFor(() => expect(screen.queryByText(/is running for/)).toBeNull());

@@ -6,9 +6,22 @@ import { type ReactNode, useState } from 'react';
 import type { Live } from '../../../src/console/api/live.ts';
 import { Dialog } from '../../../src/console/components/layout/dialog.tsx';
 import { LiveState } from '../../../src/console/components/states/live-state.tsx';
+import { CostsPanel, MAX_COSTS } from '../../../src/console/pages/plans/editor/costs-panel.tsx';
 import { FormEntry } from '../../../src/console/pages/plans/editor/form-entry.tsx';
-import { termsOf } from '../../../src/console/pages/plans/editor/plan-draft.ts';
+import { LimitsPanel, MAX_LIMITS } from '../../../src/console/pages/plans/editor/limits-panel.tsx';
+import { MAX_PATTERNS, PatternList } from '../../../src/console/pages/plans/editor/pattern-fields.tsx';
+import {
+  EMPTY_COST,
+  EMPTY_LIMIT,
+  EMPTY_PATTERN,
+  EMPTY_PLAN,
+  type PatternDraft,
+  type PlanDraft,
+  termsOf,
+} from '../../../src/console/pages/plans/editor/plan-draft.ts';
 import { Conflict, type Version } from '../../../src/console/pages/plans/editor/plan-versions.tsx';
+import { HeaderFields } from '../../../src/console/pages/webhooks/header-fields.tsx';
+import type { HeaderDraft } from '../../../src/console/pages/webhooks/webhook-draft.ts';
 import { PLAN } from './support/records.ts';
 import { renderSignedIn } from './support/stage.tsx';
 
@@ -72,6 +85,36 @@ function Trial() {
       )}
     </>
   );
+}
+
+/** The form of a plan with as many limits and costs as there may be, but for one. */
+function PlanParts() {
+  const [draft, setDraft] = useState<PlanDraft>({
+    ...EMPTY_PLAN,
+    additionalLimits: Array.from({ length: MAX_LIMITS - 1 }, () => EMPTY_LIMIT),
+    costs: Array.from({ length: MAX_COSTS - 1 }, () => EMPTY_COST),
+  });
+  const part = { draft, set: (change: Partial<PlanDraft>) => setDraft({ ...draft, ...change }), faults: {} };
+  return (
+    <>
+      <LimitsPanel {...part} />
+      <CostsPanel {...part} />
+    </>
+  );
+}
+
+function Patterns() {
+  const [patterns, setPatterns] = useState<readonly PatternDraft[]>(
+    Array.from({ length: MAX_PATTERNS - 1 }, () => EMPTY_PATTERN),
+  );
+  return <PatternList patterns={patterns} onChange={setPatterns} field="match" faults={{}} />;
+}
+
+function Headers() {
+  const [headers, setHeaders] = useState<readonly HeaderDraft[] | undefined>(
+    Array.from({ length: 9 }, () => ({ name: '', value: '' })),
+  );
+  return <HeaderFields headers={headers} present={[]} onChange={setHeaders} error={undefined} />;
 }
 
 /** As the review of a plan, which gives way to another dialog if the plan has changed meanwhile. */
@@ -141,6 +184,21 @@ describe('a button that goes away when it is pressed', () => {
     expect(screen.queryByRole('button')).toBeNull();
     expect(document.activeElement).toBe(screen.getByRole('main'));
   });
+
+  it.each([
+    ['Add limit', PlanParts],
+    ['Add cost', PlanParts],
+    ['Add pattern', Patterns],
+    ['Add header', Headers],
+  ])(
+    'gives its focus to the page around it: “%s”, with the last one that there may be',
+    async (name, Part) => {
+      show(<Part />);
+      await user.click(screen.getByRole('button', { name }));
+      expect(screen.queryByRole('button', { name })).toBeNull();
+      expect(document.activeElement).toBe(screen.getByRole('main'));
+    },
+  );
 
   it('gives its focus to the dialog around it', async () => {
     show(<Versions />);

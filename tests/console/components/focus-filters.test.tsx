@@ -85,6 +85,29 @@ describe('a button that goes away when it is pressed', () => {
     expect(focused()).toBe(filter);
   });
 
+  it.each(['Chart by day', 'Only 2020-01-02 to 2020-12-30'])(
+    'gives its focus to a filter: %s, in place of a chart that is too large',
+    async (name) => {
+      const largestRange = { from: '2020-01-01T00:00:00Z', to: '2021-01-01T00:00:00Z' };
+      gateway.respond(({ url }) => {
+        const { searchParams } = new URL(url, gateway.url);
+        const [from, to] = ['from', 'to'].map((each) => Date.parse(searchParams.get(each) ?? '')) as [
+          number,
+          number,
+        ];
+        return searchParams.get('interval') === 'hour' && to - from > 400 * 86_400_000
+          ? { status: 400, body: { error: 'Too large.', code: 'range_too_large', largestRange } }
+          : { status: 200, body: { ...NOTHING, ...HOUR, rows: [ROW] } };
+      });
+      window.history.replaceState(null, '', '/?from=2020-01-01&to=2025-12-31&interval=hour');
+      gateway.render(['usage:read'], <UsagePage />);
+      const button = await screen.findByRole('button', { name });
+      await user.click(button);
+      await waitFor(() => expect(button.isConnected).toBe(false));
+      expect(focused()).toBe('Range');
+    },
+  );
+
   it('gives its focus to a filter, above the entries that it shows', async () => {
     gateway.render([], <Log />);
     await user.click(screen.getByRole('button', { name: 'Show new entries' }));

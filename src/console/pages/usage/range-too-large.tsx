@@ -1,5 +1,6 @@
 import type { ManagementFault } from '../../../client/management-fault.ts';
 import { Button } from '../../components/forms/button.tsx';
+import { focusFilters } from '../../components/forms/focus-filters.ts';
 import { Notice } from '../../components/states/notice.tsx';
 import styles from './usage.module.css';
 import type { UsageView } from './usage-view.ts';
@@ -13,21 +14,22 @@ interface RangeTooLargeProps {
 /** Shown if the series would have more rows than the gateway sends: offers ranges that fit. */
 export function RangeTooLarge({ fault, view, onChange }: RangeTooLargeProps) {
   const largest = largestRange(fault.details.largestRange);
+  const choose: typeof onChange = (fields) => {
+    focusFilters();
+    onChange(fields);
+  };
   return (
     <Notice
       tone="limited"
       action={
         <span className={styles.ways}>
           {view.interval === 'hour' && (
-            <Button small onClick={() => onChange({ interval: 'day' })}>
+            <Button small onClick={() => choose({ interval: 'day' })}>
               Chart by day
             </Button>
           )}
           {largest !== undefined && (
-            <Button
-              small
-              onClick={() => onChange({ range: undefined, from: largest.first, to: largest.last })}
-            >
+            <Button small onClick={() => choose({ range: undefined, from: largest.first, to: largest.last })}>
               Only {largest.first} to {largest.last}
             </Button>
           )}

@@ -70,7 +70,7 @@ function Rows({ headers, onChange }: RowsProps) {
         />
       ))}
       {headers.length < MOST && (
-        <Button small onClick={() => onChange([...headers, { name: '', value: '' }])}>
+        <Button ref={focusAround} small onClick={() => onChange([...headers, { name: '', value: '' }])}>
           <Plus aria-hidden="true" />
           Add header
         </Button>

@@ -6,6 +6,7 @@ import { useChange } from '../../../api/change.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
 import { useLive } from '../../../api/live.ts';
 import { Button } from '../../../components/forms/button.tsx';
+import { focusAround } from '../../../components/forms/focus-around.ts';
 import { DialogActions } from '../../../components/layout/dialog.tsx';
 import { LiveState } from '../../../components/states/live-state.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
@@ -58,7 +59,11 @@ function Progress({ job, onClose }: { readonly job: Job; readonly onClose: () =>
       )}
       <DialogActions>
         {isRunning && can(BULK_ACTIONS[action].scope) && (
-          <Button onClick={() => void cancel.submit(undefined)} aria-disabled={cancel.isPending}>
+          <Button
+            ref={focusAround}
+            onClick={() => void cancel.submit(undefined)}
+            aria-disabled={cancel.isPending}
+          >
             Cancel the rest
           </Button>
         )}
@@ -74,7 +79,7 @@ const STATES = {
   running: 'The gateway goes on if you close this.',
   done: 'Done.',
   cancelled: 'Cancelled: the keys that were changed stay so.',
-  stopped: 'Stopped: its admin token may not change keys any more.',
+  stopped: 'Stopped: who began it may not change keys any more.',
 } as const;
 
 function useJob(jobId: string) {

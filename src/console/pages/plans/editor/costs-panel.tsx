@@ -1,6 +1,7 @@
 import { Plus } from 'lucide-react';
 import { Button } from '../../../components/forms/button.tsx';
 import { SelectField, TextField } from '../../../components/forms/field.tsx';
+import { focusAround } from '../../../components/forms/focus-around.ts';
 import { Panel } from '../../../components/layout/panel.tsx';
 import styles from '../plans.module.css';
 import { FormEntry, ListFault, type PartProps } from './form-entry.tsx';
@@ -17,7 +18,7 @@ export function CostsPanel({ draft: { costs }, set, faults }: PartProps) {
       about="A request costs 1, unless one of these matches it: the first one counts."
       action={
         costs.length < MAX_COSTS && (
-          <Button small onClick={() => set({ costs: [...costs, EMPTY_COST] })}>
+          <Button ref={focusAround} small onClick={() => set({ costs: [...costs, EMPTY_COST] })}>
             <Plus aria-hidden="true" />
             Add cost
           </Button>

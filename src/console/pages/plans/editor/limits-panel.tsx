@@ -1,6 +1,7 @@
 import { Plus } from 'lucide-react';
 import { Button } from '../../../components/forms/button.tsx';
 import { Checkbox, SelectField, TextField } from '../../../components/forms/field.tsx';
+import { focusAround } from '../../../components/forms/focus-around.ts';
 import { Panel } from '../../../components/layout/panel.tsx';
 import styles from '../plans.module.css';
 import { FormEntry, ListFault, type PartProps } from './form-entry.tsx';
@@ -20,7 +21,11 @@ export function LimitsPanel({ draft: { additionalLimits }, set, faults }: PartPr
       about="A request needs room in all of the limits that apply to it, and then counts in all of them."
       action={
         additionalLimits.length < MAX_LIMITS && (
-          <Button small onClick={() => set({ additionalLimits: [...additionalLimits, EMPTY_LIMIT] })}>
+          <Button
+            ref={focusAround}
+            small
+            onClick={() => set({ additionalLimits: [...additionalLimits, EMPTY_LIMIT] })}
+          >
             <Plus aria-hidden="true" />
             Add limit
           </Button>

@@ -43,7 +43,7 @@ export function PatternList({ patterns, onChange, field, faults }: PatternListPr
       <div className={styles.none}>
         {patterns.length === 0 && 'Holds for every request. '}
         {patterns.length < MAX_PATTERNS && (
-          <Button small onClick={() => onChange([...patterns, EMPTY_PATTERN])}>
+          <Button ref={focusAround} small onClick={() => onChange([...patterns, EMPTY_PATTERN])}>
             <Plus aria-hidden="true" />
             {patterns.length === 0 ? 'Only for some requests' : 'Add pattern'}
           </Button>
