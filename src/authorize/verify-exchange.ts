@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { writtenAddress } from '../http/client-address.ts';
 import type { ErrorResponse } from '../http/errors/error-responses.ts';
 import type { RawHeadResponse } from '../http/node-internals.ts';
 import type { ParsedRequest, RequestTarget } from '../http/parsed-request.ts';
@@ -93,6 +94,6 @@ function requestOf({ request, customerIdHeader }: VerifyBegin): IncomingMessage 
     method,
     headers,
     rawHeaders: [],
-    socket: { remoteAddress: address },
+    socket: { remoteAddress: writtenAddress(address) },
   } as unknown as IncomingMessage;
 }

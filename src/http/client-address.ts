@@ -13,8 +13,8 @@ export function clientAddress(req: IncomingMessage, trustedProxies: BlockList): 
   const chain = Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor;
   let address = peer;
   for (const entry of chain.split(',').reverse()) {
-    const hop = plainAddress(withoutPort(entry.trim()));
-    if (isIP(hop) === 0) return address;
+    const hop = writtenAddress(entry);
+    if (hop === '') return address;
     address = hop;
     if (!isTrusted(hop, trustedProxies)) return address;
   }
@@ -51,6 +51,12 @@ export function peerOf(socket: Socket, trustedProxies: BlockList): Peer {
 /** A socket that listens on :: shows an IPv4 peer as ::ffff:1.2.3.4. */
 export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
+}
+
+/** The plain address in a text, such as an entry of `X-Forwarded-For`. Empty if it is no address. */
+export function writtenAddress(text: string): string {
+  const address = plainAddress(withoutPort(text.trim()));
+  return isIP(address) === 0 ? '' : address;
 }
 
 /** Some proxies write `1.2.3.4:5678` and `[2001:db8::1]:5678`. */

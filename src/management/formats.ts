@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import type { FormatFaults, Formats } from '../http/body-schema.ts';
 import { isExternalId } from '../keys/external-id.ts';
 import { isKeyName } from '../keys/key-name.ts';
@@ -17,7 +16,6 @@ export const BODY_FORMATS: Formats = {
   period: (text) => parsePeriod(text) !== undefined,
   'path-pattern': (text) => pathPatternFault(text) === undefined,
   'utc-instant': (text) => parseIsoUtc(text) !== undefined,
-  'ip-address': (text) => isIP(text) > 0,
   'ip-network': (text) => isNetwork(text) && !hasHostBits(text),
   'page-origin': isOriginEntry,
 };

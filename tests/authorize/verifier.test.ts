@@ -92,6 +92,20 @@ describe('the verifier', () => {
     await expect(verifier.verify({ secret }, service)).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
+  it('looks up nothing for a text that can be no secret, however long it is', async () => {
+    const verifier = await verifierWith();
+    keys.isDown = true;
+    try {
+      for (const text of ['', 'no secret', 'x'.repeat(513), 'x'.repeat(60_000)])
+        expect(await verifier.verify({ secret: text }, service)).toMatchObject({ code: 'invalid_api_key' });
+      await expect(verifier.verify({ secret: 'x'.repeat(512) }, service)).rejects.toMatchObject({
+        code: 'store_unavailable',
+      });
+    } finally {
+      keys.isDown = false;
+    }
+  });
+
   it('has keys without the tags of the client for unknown', async () => {
     const verifier = await verifierWith();
     const verdict = await verifier.verify({ secret, cost: 0 }, { ...service, onlyTags: ['eu', 'us'] });

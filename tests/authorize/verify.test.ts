@@ -4,14 +4,14 @@ import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
 import { until } from '../support/until.ts';
-import { ask } from './support/ask.ts';
+import { ask, original } from './support/ask.ts';
 
 let fleet: Fleet;
 let url: string;
 /** The secret of a token with the preset for services. */
 let verifier: string;
 beforeAll(async () => {
-  fleet = await startInProcessFleet(1, { AUTHORIZE_PORT: '0' });
+  fleet = await startInProcessFleet(1, { AUTHORIZE_PORT: '0', TRUSTED_PROXIES: '127.0.0.1' });
   url = fleet.replicas[0]?.authorizeUrl ?? '';
   verifier = await makeToken({ scopes: ['verifier'] });
   await fleet.admin.makePlan('ample', 1000, 'day');
@@ -192,18 +192,63 @@ describe('POST /verify', () => {
     expect(await usedOf(id)).toBe(1);
   });
 
+  describe('decides about any text of the consumer as /authorize does:', () => {
+    const page = 'https://app.example.com';
+    const allowed = { allowed: true, status: 200, code: null };
+    const elsewhere = { allowed: false, status: 403, code: 'address_not_allowed' };
+    const otherPage = { allowed: false, status: 403, code: 'origin_not_allowed' };
+    const unknown = { allowed: false, status: 401, code: 'invalid_api_key' };
+    let restricted = '';
+    beforeAll(async () => {
+      const { id, secret } = await fleet.admin.makeKey('restricted', 'ample');
+      const where = { allowedIps: ['203.0.113.7'], allowedOrigins: [page] };
+      await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, where);
+      restricted = secret;
+    });
+
+    it.each<readonly [string, Record<string, string>, object]>([
+      ['the longest secret', { secret: 'x'.repeat(512) }, unknown],
+      ['a longer secret', { secret: 'x'.repeat(513) }, unknown],
+      ['a very long secret', { secret: 'x'.repeat(10_000) }, unknown],
+      ['an empty secret', { secret: '' }, unknown],
+      ['a secret that no header has', { secret: 'clé' }, unknown],
+      ['the longest customer id', { customerId: 'c'.repeat(128) }, { customerId: 'c'.repeat(128) }],
+      ['a longer customer id', { customerId: 'c'.repeat(129) }, { customerId: 'anonymous' }],
+      ['an empty customer id', { customerId: '' }, { customerId: 'anonymous' }],
+      ['a customer id that is not ASCII', { customerId: 'é' }, { customerId: 'anonymous' }],
+      ['a long origin', { origin: `${page}/${'x'.repeat(600)}` }, otherPage],
+      ['an origin that is none', { origin: 'a b' }, otherPage],
+      ['an empty origin', { origin: '' }, otherPage],
+      ['an address with a port', { address: '203.0.113.7:4711' }, allowed],
+      ['an address that is none', { address: '203.0.113' }, elsewhere],
+      ['a long address', { address: '203.0.113.7.'.repeat(600) }, elsewhere],
+      ['an empty address', { address: '' }, elsewhere],
+    ])('%s', async (_what, fields, expected) => {
+      const described = { secret: restricted, customerId: 'c1', address: '203.0.113.7', origin: page };
+      const { secret, customerId, address, origin } = { ...described, ...fields };
+      const { status, body } = await verify({ secret, customerId, address, origin });
+      expect([status, body]).toMatchObject([200, expected]);
+      const asked = await ask(url, '/authorize/original', {
+        headers: { ...original(secret), 'x-customer-id': customerId, 'x-forwarded-for': address, origin },
+      });
+      expect([asked.status, asked.body?.code]).toEqual([body.status, body.code ?? undefined]);
+      if (body.allowed) expect(asked.headers['tollgate-customer-id']).toBe(body.customerId);
+    });
+  });
+
   it.each([
     [{}, 'secret'],
-    [{ secret: '' }, 'secret'],
+    [{ secret: null }, 'secret'],
+    [{ secret: 7 }, 'secret'],
     [{ secret: 'x', method: 'get' }, 'method'],
     [{ secret: 'x', method: 'TRACE' }, 'method'],
     [{ secret: 'x', method: 'GTE' }, 'method'],
     [{ secret: 'x', path: 'x' }, 'path'],
     [{ secret: 'x', path: '/a/../b' }, 'path'],
     [{ secret: 'x', path: '/a%zz' }, 'path'],
-    [{ secret: 'x', customerId: '' }, 'customerId'],
-    [{ secret: 'x', address: '1.2.3' }, 'address'],
-    [{ secret: 'x', origin: 'a b' }, 'origin'],
+    [{ secret: 'x', customerId: null }, 'customerId'],
+    [{ secret: 'x', address: 7 }, 'address'],
+    [{ secret: 'x', origin: ['a'] }, 'origin'],
     [{ secret: 'x', cost: -1 }, 'cost'],
     [{ secret: 'x', cost: 1.5 }, 'cost'],
     [{ secret: 'x', count: 0 }, 'count'],

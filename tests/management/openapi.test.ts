@@ -123,7 +123,6 @@ describe('the pattern that stands for the format', () => {
     period: fc.stringMatching(/^[pP]?\d{0,3} ?(s|sec|minutes|Hour|d|M|T1H|w|year|)\w?$/),
     'path-pattern': fc.stringMatching(/^\/([a*.{}%2F/?#~ é]|\*\*|\{id\}|%2F)*$/),
     'utc-instant': fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
-    'ip-address': fc.oneof(fc.ipV4(), fc.ipV6()),
     'ip-network': fc.oneof(fc.ipV4Extended(), fc.ipV6(), fc.stringMatching(/^(10|::)[.0:/]*\d*$/)),
     'page-origin': fc
       .tuple(fc.constantFrom('http://', 'https://'), fc.webAuthority({ withIPv4: true, withPort: true }))

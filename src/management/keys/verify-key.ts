@@ -2,19 +2,21 @@ import { TollgateError } from '../../errors.ts';
 import { bodySchema } from '../../http/body-schema.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { Verdict, VerifiedRequest, VerifyingClient } from '../../keys/key-verifier.ts';
-import { CUSTOMER_ID } from '../../limiter/request-limits.ts';
 import { MANAGED_VERIFY_PATH, VERIFY_PATH } from '../../paths/path-matcher.ts';
 import type { Principal } from '../../permissions/principal.ts';
 import { isoSecondsOrNull } from '../../platform/timestamps.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentWindow } from './consumer-key-detail.ts';
-import { PRESENTED_SECRET } from './secret-fields.ts';
 
 const LONGEST_PATH = 8192;
 
+/**
+ * What the consumer chose is any text: it gets the verdict that it gets at the proxy. A caller may take 400 for a failure of the gateway,
+ * after which it is set to allow the request. A method or path that the proxy does not forward is 400 there too.
+ */
 const VERIFY_BODY = bodySchema(['secret'], {
-  secret: PRESENTED_SECRET,
+  secret: { description: 'must be a string: the secret as the consumer presented it', type: 'string' },
   method: {
     description: 'must be an HTTP method in capitals that the proxy forwards, such as "GET" or "POST"',
     type: 'string',
@@ -27,20 +29,18 @@ const VERIFY_BODY = bodySchema(['secret'], {
     pattern: '^/[\\x21-\\x7e]*$',
   },
   customerId: {
-    description: 'must be a string of 1 to 128 printable ASCII characters',
+    description:
+      'must be a string: the id of the customer; one that is not 1 to 128 printable ASCII characters counts as "anonymous"',
     type: 'string',
-    pattern: CUSTOMER_ID.source,
   },
   address: {
-    description: 'must be the IPv4 or IPv6 address of the consumer',
+    description:
+      "must be a string: the consumer's IPv4 or IPv6 address; one that is no address counts as unknown",
     type: 'string',
-    format: 'ip-address',
   },
   origin: {
-    description: 'must be the Origin of a web page, 1 to 512 visible ASCII characters',
+    description: 'must be a string: the Origin of the web page that makes the request',
     type: 'string',
-    maxLength: 512,
-    pattern: '^[\\x21-\\x7e]+$',
   },
   cost: {
     description:

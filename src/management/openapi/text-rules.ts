@@ -52,7 +52,6 @@ export const TEXT_RULES: Readonly<Record<string, TextRules>> = {
     pattern: String.raw`^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|\+00:00))?$`,
     examples: ['2030-12-31', '2030-12-31T12:00:00Z'],
   },
-  'ip-address': { pattern: String.raw`^[0-9A-Fa-f:.]{2,45}(?:%\S+)?$`, examples: ['203.0.113.7'] },
   'ip-network': {
     pattern: String.raw`^[0-9A-Fa-f:.]{2,45}(?:/\d{1,3})?$`,
     examples: ['203.0.113.0/24', '2001:db8::/32'],

@@ -15,7 +15,7 @@ export const ALLOWED_NETWORK = '203.0.113.0/24';
 export interface Original {
   readonly method: string;
   readonly path: string;
-  readonly credential: KeyKind | 'none' | 'unknown' | 'malformed';
+  readonly credential: KeyKind | 'none' | 'unknown' | 'malformed' | 'long' | 'empty';
   readonly presented: 'bearer' | 'lower case bearer' | 'x-api-key' | 'basic';
   /** The consumer's address: a new one each time, so that no address uses up its wrong keys. */
   readonly address: string;
@@ -38,7 +38,7 @@ export function generateOriginal(random: SeededRandom): Original {
       random.between(1, 2) === 1
         ? `203.0.113.${random.between(1, 254)}`
         : [11, 0, 0, 1].map((least) => random.between(least, 99)).join('.'),
-    customerId: random.between(1, 4) === 1 ? `c${random.between(1, 2)}` : undefined,
+    customerId: random.between(1, 4) === 1 ? random.pick(CUSTOMER_IDS) : undefined,
     origin: isPreflight || random.between(1, 6) === 1 ? random.pick(ORIGINS) : undefined,
     isPreflight,
   };
@@ -52,7 +52,8 @@ function strangePath(random: SeededRandom): string {
 
 /** The page that may make requests, and another one. */
 export const ALLOWED_ORIGIN = 'https://app.example.com';
-const ORIGINS = [ALLOWED_ORIGIN, 'https://evil.example.com'];
+const ORIGINS = [ALLOWED_ORIGIN, 'https://evil.example.com', `https://${'x'.repeat(600)}`, 'no origin', ''];
+const CUSTOMER_IDS = ['c1', 'c2', 'c'.repeat(128), 'c'.repeat(129), ''];
 const METHODS = ['GET', 'GET', 'GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'PROPFIND'];
 /** `/free` costs nothing, and a POST to `/costly` costs three. */
 const PATHS = [
@@ -69,5 +70,8 @@ const PIECES = [
   ...['free', 'costly', 'a', '/', '//', '.', '..', '/../', '%2e', '%2E%2e', '%2f', '%5c', '\\', '%00', '%'],
   ...['%zz', '%c3%a4', '\xe4', ';x=y', '?', '?a=b', '#', ':', '@', '*', '_tollgate', 'authorize', '%66ree'],
 ];
-const CREDENTIALS: readonly Original['credential'][] = [...KEY_KINDS, 'none', 'unknown', 'malformed'];
+const CREDENTIALS: readonly Original['credential'][] = [
+  ...KEY_KINDS,
+  ...(['none', 'unknown', 'malformed', 'long', 'empty'] as const),
+];
 const PRESENTATIONS: readonly Original['presented'][] = ['lower case bearer', 'x-api-key', 'basic'];

@@ -191,6 +191,8 @@ class DecisionsSequence {
   #secret({ credential }: Original, way: Way): string {
     if (credential === 'unknown') return `${this.#keys.small[way].secret.slice(0, -4)}AAAA`;
     if (credential === 'malformed') return 'no key';
+    if (credential === 'long') return 'x'.repeat(600);
+    if (credential === 'empty') return '';
     return credential === 'none' ? '' : this.#keys[credential][way].secret;
   }
 

@@ -45,7 +45,7 @@ const FAULTS: readonly Fault[] = [
   { name: 'a text as count', body: withField('"count":"false"') },
   { name: 'a number as secret', body: (text) => text.replace(/"secret":"[^"]*"/, '"secret":7') },
   { name: 'no secret', body: (text) => text.replace(/"secret":"[^"]*",/, '') },
-  { name: 'no address', body: (text) => text.replace(/"address":"[^"]*"/, '"address":"here"') },
+  { name: 'a number as address', body: (text) => text.replace(/"address":"[^"]*"/, '"address":7') },
   { name: 'another type', headers: { 'content-type': 'text/plain' } },
   { name: 'another token', headers: { authorization: 'Bearer another' } },
   { name: 'no token', headers: { authorization: '' } },
