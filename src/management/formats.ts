@@ -2,6 +2,7 @@ import type { FormatFaults, Formats } from '../http/body-schema.ts';
 import { isExternalId } from '../keys/external-id.ts';
 import { isKeyName } from '../keys/key-name.ts';
 import { isOriginEntry, writtenOrigin } from '../keys/origin-list.ts';
+import { secretFault } from '../keys/secrets/secret-redactor.ts';
 import { parsePeriod, periodFault } from '../limiter/period.ts';
 import { pathPatternFault } from '../paths/path-pattern.ts';
 import { hasHostBits, isNetwork, networkWithoutHostBits } from '../platform/address-list.ts';
@@ -18,6 +19,7 @@ export const BODY_FORMATS: Formats = {
   'utc-instant': (text) => parseIsoUtc(text) !== undefined,
   'ip-network': (text) => isNetwork(text) && !hasHostBits(text),
   'page-origin': isOriginEntry,
+  'shown-name': (text) => secretFault(text) === undefined,
 };
 
 /** Explains which part of a long rule a text breaks. */
@@ -36,6 +38,7 @@ export const BODY_FORMAT_FAULTS: FormatFaults = {
     const written = writtenOrigin(text);
     return written === undefined ? undefined : `this one is written ${written}`;
   },
+  'shown-name': secretFault,
 };
 
 /** The rule of an instant in a query. */

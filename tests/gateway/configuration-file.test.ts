@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { systemRandom } from '../../src/platform/random.ts';
+import { createSecret } from '../../src/secrets/secret-format.ts';
 import { copyRecordsInto } from '../support/data-directory.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
@@ -188,6 +190,14 @@ webhooks:
     const mended = await start({ ...settings, SECRET_REVEAL: 'once' });
     expect(mended.output()).not.toContain(value);
     expect(await keyOf('d-app')).toBeDefined();
+  });
+
+  it('is not applied for an owner whose name is a secret', async () => {
+    const settings = await fileWith(yamlOf('e'));
+    const secret = createSecret('tg', systemRandom);
+    const replica = await start({ ...settings, CONFIG_OWNER: secret }, false);
+    await until(() => replica.output().includes('CONFIG_OWNER must be without a secret in it; this one has'));
+    expect(await keyOf('e-app')).toBeUndefined();
   });
 
   it('does not hold up SIGTERM while it is read: the start ends with code 143', async () => {

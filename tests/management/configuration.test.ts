@@ -627,6 +627,23 @@ describe('the faults of a configuration', () => {
   it.each(['', ' ', 'a b', '-a', 'a'.repeat(65), 'a\n', null])('name the owner %j', async (owner) => {
     expect((await apply({ config: {}, owner }, 400)).errors).toMatchObject([{ field: 'owner' }]);
   });
+
+  it('name a secret in the place of a name, and do not repeat it', async () => {
+    const { owner, plan } = newOwner();
+    const { secret } = await management.createKey();
+    shown.push(secret);
+    const bodies = {
+      owner: { config: {}, owner: secret },
+      'config.plans[0].rateLimitId': { config: { plans: [plan('a', { rateLimitId: secret })] }, owner },
+    };
+    for (const [field, body] of Object.entries(bodies)) {
+      for (const path of [APPLY, DIFF]) {
+        const { body: fault, text } = await management.send('post', path, body).expect(400);
+        expect(fault.errors).toEqual([{ field, message: expect.stringContaining('choose another') }]);
+        expect(text).not.toContain(secret);
+      }
+    }
+  });
 });
 
 describe('GET /tollgate/config', () => {

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ADMIN_TOKEN_PREFIX } from '../../src/admins/admin-token.ts';
 import { PERIOD_RULE } from '../../src/limiter/period.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { createSecret } from '../../src/secrets/secret-format.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 const CREATE = '/rate-limit/create';
 const RULES = {
   rateLimitId:
-    'must be 1 to 64 letters, digits, dots, hyphens or underscores, the first a letter or a digit, and not "create"',
+    'must be 1 to 64 letters, digits, dots, hyphens or underscores, the first a letter or a digit, and not "create", without a secret in it',
   description: 'must be a string of at most 1024 characters without NUL or unpaired surrogates',
   limit: 'must be an integer from 1 to 999999999999999',
   period: PERIOD_RULE,
@@ -89,6 +92,25 @@ describe('POST /rate-limit/create', () => {
       });
       expect(body.errors).toHaveLength(1);
     }
+  });
+
+  it.each([
+    ['of a consumer', createSecret('tg', systemRandom)],
+    ['of an administrator', createSecret(ADMIN_TOKEN_PREFIX, systemRandom)],
+    ['within an id', `a.${createSecret('tg', systemRandom)}-b`],
+  ])('rejects a secret %s as rateLimitId, and does not repeat it', async (_what, rateLimitId) => {
+    const { rateLimitId: __, ...terms } = GOLD;
+    const made = [
+      await management.send('post', CREATE, { ...terms, rateLimitId }).expect(400),
+      await management.send('put', `/rate-limit/${rateLimitId}`, terms).expect(400),
+      await management.send('put', `/rate-limit/${rateLimitId}`, { ...terms, rateLimitId }).expect(400),
+    ];
+    for (const { body, text } of made) {
+      const message = expect.stringMatching(/; this one has the form of a secret, .* choose another/);
+      expect(body).toMatchObject({ code: 'invalid_body', errors: [{ field: 'rateLimitId', message }] });
+      expect(text).not.toContain(rateLimitId);
+    }
+    await management.send('get', `/rate-limit/${rateLimitId}`).expect(404);
   });
 
   it('lists all four fields when none is sent, in their order', async () => {

@@ -5,6 +5,7 @@ import { logConfiguredKeys } from '../../desired-state/log-configured-keys.ts';
 import type { WebhookMaker } from '../../desired-state/new-managed-webhooks.ts';
 import { InvalidBody, StoreUnavailable, TollgateError } from '../../errors.ts';
 import { keyIdMaker } from '../../keys/key-id.ts';
+import { secretFault } from '../../keys/secrets/secret-redactor.ts';
 import { SecretSealer } from '../../keys/secrets/stored-secret.ts';
 import { ChangeVersions } from '../../limiter/changes/change-versions.ts';
 import type { DeferrableVersions } from '../../limiter/changes/deferrable-versions.ts';
@@ -78,6 +79,8 @@ export function configurationOfFile(
   const { clock, log } = platform;
   const { configOwner: owner, configPrune: prune, configForce: force, secretReveal } = settings;
   return async () => {
+    const fault = secretFault(owner);
+    if (fault !== undefined) return [`CONFIG_OWNER must be without a secret in it; ${fault}`];
     try {
       const options = { owner, prune, force, unlessApplied: true, needsSecretHash: secretReveal === 'once' };
       const applied = await configurations.apply(desired, options, changeOf(owner, clock.nowMs()));

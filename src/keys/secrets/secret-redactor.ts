@@ -69,6 +69,16 @@ export function withoutSecrets(text: string): string {
   return withMask(text, ANY_SECRET);
 }
 
+/**
+ * Why a text may not be the name of something, which events and the audit log show as it is; undefined if it may. Like `withoutSecrets` it
+ * goes by the form alone.
+ */
+export function secretFault(text: string): string | undefined {
+  return withoutSecrets(text) === text
+    ? undefined
+    : 'this one has the form of a secret, which events and the audit log would show: choose another, and rotate the secret if it is one';
+}
+
 /** The text with a mask in place of each secret and its prefix. */
 function withMask(text: string, secrets: RegExp): string {
   let masked = '';

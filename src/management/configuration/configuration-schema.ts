@@ -128,7 +128,12 @@ export const OWNER_RULE = `must be ${OWNER_FORM}, that name whose configuration 
 
 const TERMS = {
   config: CONFIGURATION,
-  owner: { description: OWNER_RULE, type: 'string', pattern: OWNER.source },
+  owner: {
+    description: `${OWNER_RULE}, without a secret in it`,
+    type: 'string',
+    pattern: OWNER.source,
+    format: 'shown-name',
+  },
   prune: {
     description:
       'must be true or false: whether what the owner manages and the configuration does not have is deleted',

@@ -4,13 +4,11 @@ import { LIMIT_MODES, LIMIT_SCOPES } from '../../limiter/request-limits.ts';
 import type { PlanTerms } from '../../plans/plan.ts';
 import { NEW_PLAN_ID, PLAN_ID_FORM } from '../../plans/plan-id.ts';
 
-/** The rule of a plan's id. */
-export const PLAN_ID_RULE = `must be ${PLAN_ID_FORM}`;
-
 const RATE_LIMIT_ID: FieldSchema = {
-  description: PLAN_ID_RULE,
+  description: `must be ${PLAN_ID_FORM}, without a secret in it`,
   type: 'string',
   pattern: NEW_PLAN_ID.source,
+  format: 'shown-name',
 };
 const DESCRIPTION: FieldSchema = {
   description: 'must be a string of at most 1024 characters without NUL or unpaired surrogates',
@@ -134,6 +132,9 @@ export const CREATE_PLAN_BODY = bodySchema(['rateLimitId', 'description', 'limit
   additionalLimits: ADDITIONAL_LIMITS,
   costs: COSTS,
 });
+
+/** The id of a plan where it is in the path. */
+export const PLAN_ID_BODY = bodySchema(['rateLimitId'], { rateLimitId: RATE_LIMIT_ID });
 
 export interface PutPlanBody extends Omit<WrittenTerms, 'description'> {
   readonly rateLimitId?: string;

@@ -1,8 +1,8 @@
 import { InvalidBody, MissingScope } from '../../errors.ts';
 import { missingScope } from '../../permissions/principal.ts';
 import type { Plan, PlanTerms } from '../../plans/plan.ts';
-import { NEW_PLAN_ID } from '../../plans/plan-id.ts';
 import { definedFields } from '../../platform/defined-fields.ts';
+import { bodyCheck } from '../body-check.ts';
 import { type Endpoint, Reply } from '../endpoint.ts';
 import { pageSchema } from '../list-page.ts';
 import { COUNT, objectOf, TEXT } from '../response-schemas.ts';
@@ -10,13 +10,15 @@ import { PLAN_DELETION_QUERY, PLAN_LIST_QUERY, readPlanListQuery, readRebindTo }
 import {
   CREATE_PLAN_BODY,
   type CreatePlanBody,
-  PLAN_ID_RULE,
+  PLAN_ID_BODY,
   PUT_PLAN_BODY,
   type PutPlanBody,
   UPDATE_PLAN_BODY,
   type UpdatePlanBody,
 } from './plan-schema.ts';
 import { CREATED_PLAN, LISTED_PLAN, PLAN, presentCreated, presentPlan } from './shown-plan.ts';
+
+const checkPlanId = bodyCheck(PLAN_ID_BODY);
 
 /** Creates a plan. The response has its fields exactly as they were sent. */
 export const createRateLimit: Endpoint<CreatePlanBody> = {
@@ -108,7 +110,7 @@ export const putRateLimit: Endpoint<PutPlanBody> = {
   response: PLAN,
   errors: ['pattern_not_canonical'],
   async handle({ id, body, change }, { plans, log }) {
-    if (!NEW_PLAN_ID.test(id)) throw new InvalidBody([{ field: 'rateLimitId', message: PLAN_ID_RULE }]);
+    checkPlanId({ rateLimitId: id });
     if (body.rateLimitId !== undefined && body.rateLimitId !== id) {
       throw new InvalidBody([{ field: 'rateLimitId', message: 'must be the same as in the path' }]);
     }
