@@ -111,7 +111,7 @@ export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraf
       }
     },
     endDrain: () => counters.endDrain(),
-    formatRejection,
+    formatRejection: (error, req) => formatRejection(error, req, tokens),
   };
 }
 
@@ -144,10 +144,14 @@ function unknownDialect(): TollgateError {
  * What a consumer wrote may make the head of a call invalid, or too large. The gateway must not take the rejection for a failure, after
  * which it may be set to forward: Envoy does that with each 5xx, nginx with what is neither 401 nor 403.
  */
-function formatRejection(error: TollgateError, req?: IncomingMessage): ErrorResponse {
+function formatRejection(
+  error: TollgateError,
+  req: IncomingMessage | undefined,
+  tokens: RootTokens | undefined,
+): ErrorResponse {
   const call = authorizeCallOf(req?.url ?? '');
   const { status, headers, body } = errorResponse(
-    (req && call && pathFault(call, req)) ?? asClientError(error),
+    (req && call && pathFault(call, req, tokens)) ?? asClientError(error),
   );
   const response = { status, headers: { ...headers, 'Cache-Control': 'no-store' }, body };
   return call?.isRejectedAs403 === true ? rejectedAs403(response) : response;
@@ -161,8 +165,12 @@ function asClientError(error: TollgateError): TollgateError {
 
 const SERVER_ERROR = 500;
 
-/** In Envoy's dialect an invalid original path makes the path of the call invalid. */
-function pathFault(call: AuthorizeCall, req: IncomingMessage): TollgateError | undefined {
+/** In Envoy's dialect an invalid original path makes the path of the call invalid. Only a call with the token learns so. */
+function pathFault(
+  call: AuthorizeCall,
+  req: IncomingMessage,
+  tokens: RootTokens | undefined,
+): TollgateError | undefined {
   const original = call.fields === undefined ? readOriginal(call, req) : undefined;
-  return original instanceof TollgateError ? original : undefined;
+  return original instanceof TollgateError ? (tokenFault(req, tokens) ?? original) : undefined;
 }

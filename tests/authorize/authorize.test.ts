@@ -466,4 +466,16 @@ describe('a gateway that only decides', () => {
     expect(metrics).toContain(`\ntollgate_requests_total{${labels}} 3\n`);
     expect(metrics).not.toContain('outcome="invalid_request",route="authorize"');
   });
+
+  it('says that an original path is invalid only to gateways that send a token', async () => {
+    const with_ = async (headers: Record<string, string>) => {
+      const { status, body } = await ask(alone.replicas[0]?.authorizeUrl ?? '', '/authorize/envoy/..', {
+        headers,
+      });
+      return [status, body.code];
+    };
+    expect(await with_({})).toEqual([401, 'invalid_authorize_token']);
+    expect(await with_({ 'Tollgate-Authorize-Token': 'x' })).toEqual([401, 'invalid_authorize_token']);
+    expect(await with_({ 'Tollgate-Authorize-Token': TOKEN })).toEqual([400, 'original_request_invalid']);
+  });
 });
