@@ -14,13 +14,14 @@ import type { AddressInfo, Socket } from 'node:net';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { lingerIfUnread } from '../http/connections/lingering-close.ts';
 import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-body-rate.ts';
-import { checkNodeInternals, RawHeadResponse } from '../http/node-internals.ts';
+import { checkNodeInternals, RawHeadResponse, socketsBetweenRequests } from '../http/node-internals.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { PeriodicTask } from '../platform/periodic-task.ts';
 import { systemRandom } from '../platform/random.ts';
 import { ClientConnections } from './connections/client-connections.ts';
-import { CLIENT_TIMEOUTS, type ClientTimeouts, KEEP_ALIVE_GRACE_MS } from './connections/client-timeouts.ts';
+import { CLIENT_TIMEOUTS, type ClientTimeouts, keptForMs } from './connections/client-timeouts.ts';
 import { ConnectionLimit } from './connections/connection-limit.ts';
+import { KeptConnections } from './connections/kept-connections.ts';
 import { downloadOn, SlowTransfers, uploadOn } from './connections/slow-transfers.ts';
 import { StalledClients } from './connections/stalled-clients.ts';
 import { closeIdleConnections, drain } from './drain.ts';
@@ -74,13 +75,17 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   const { connectionLimit = new ConnectionLimit(Number.POSITIVE_INFINITY) } = options;
   const handlers = eventHandlers(options, timeouts, connectionLimit);
   const { connections, stalled, waiting } = handlers;
-  const slowTransfers = watchTransfers(options, connections.open, stalled);
   const noticeLeft = () => {
     connections.closeReset();
     return waiting.readOn();
   };
   const probing = new PeriodicTask(noticeLeft, { random: systemRandom, pauseMs: timeouts.probeMs });
   const server = createHttpServer(handlers, options);
+  const kept = new KeptConnections({
+    keptForMs: keptForMs(timeouts),
+    betweenRequests: () => socketsBetweenRequests(server),
+  });
+  const watches = [...watchTransfers(options, connections.open, stalled), kept];
   const listening = new ListeningSockets(server);
   connections.watch(server, connectionLimit, clock);
 
@@ -88,7 +93,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     listen: async (port, host) => {
       await checkNodeInternals();
       const address = await listening.listen({ port, host, sharesPort });
-      for (const watch of slowTransfers) watch.start();
+      for (const watch of watches) watch.start();
       probing.start();
       return address;
     },
@@ -102,7 +107,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
         connections: connections.open,
         onDrainOver: () => options.proxied?.endDrain(),
       });
-      for (const watch of slowTransfers) watch.stop();
+      for (const watch of watches) watch.stop();
       await probing.stop();
     },
   };
@@ -154,7 +159,7 @@ function eventHandlers(
   );
   const malformed = new MalformedInput(connections, (socket, error) => router.reject(socket, error));
   const stalled = new StalledClients(
-    { activeMs: timeouts.idleMs, unusedMs: timeouts.keepAliveMs + KEEP_ALIVE_GRACE_MS },
+    { activeMs: timeouts.idleMs, unusedMs: keptForMs(timeouts) },
     connections,
   );
   const waiting = new WaitingRequests(() => {

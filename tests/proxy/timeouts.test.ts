@@ -140,6 +140,18 @@ describe('slow peers', () => {
     expect(client.ending).toBe('fin');
   });
 
+  it('a connection is not kept by line ends', async () => {
+    stage.backend.respond(OK);
+    const client = await stage.gateway.send(stage.gateway.head('GET /'));
+    await client.until((text) => text.endsWith('ok'));
+    const drip = setInterval(() => client.send('\r\n'), CLIENT_IDLE_MS / 8);
+    try {
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*ok$/s);
+    } finally {
+      clearInterval(drip);
+    }
+  });
+
   it('a connection that was unused for long has the time of one in use again', async () => {
     // The other request may come over a new connection.
     stage.backend.onConnection((connection) => {

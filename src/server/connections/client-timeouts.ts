@@ -19,5 +19,10 @@ export const CLIENT_TIMEOUTS: ClientTimeouts = Object.freeze({
   probeMs: 1000,
 });
 
-/** How much longer an unused connection is kept than `Keep-Alive` says: a request sent at the last moment is served. Milliseconds. */
-export const KEEP_ALIVE_GRACE_MS = 1000;
+/** An unused connection is kept for longer than `Keep-Alive` says: a request sent at the last moment is served. Milliseconds. */
+const KEEP_ALIVE_GRACE_MS = 1000;
+
+/** How long a connection is kept between requests. Milliseconds. */
+export function keptForMs({ keepAliveMs }: ClientTimeouts): number {
+  return keepAliveMs + KEEP_ALIVE_GRACE_MS;
+}
