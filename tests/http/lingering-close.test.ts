@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { lingeringClose } from '../../src/http/connections/lingering-close.ts';
+import { fakeIntervals } from '../support/fake-intervals.ts';
 import { until } from '../support/until.ts';
 
 describe('a connection that the gateway closes', () => {
@@ -20,17 +21,7 @@ describe('a connection that the gateway closes', () => {
     });
     client.on('error', () => {});
     [[socket]] = await Promise.all([once(server, 'connection'), once(client, 'connect')]);
-    jest.useFakeTimers({
-      doNotFake: [
-        'setTimeout',
-        'clearTimeout',
-        'setImmediate',
-        'nextTick',
-        'queueMicrotask',
-        'Date',
-        'performance',
-      ],
-    });
+    fakeIntervals();
     lingeringClose(socket);
   });
 

@@ -1,11 +1,13 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import express from 'express';
 import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
 import { bodyOf } from '../proxy/support/body-bytes.ts';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { withGateway } from '../proxy/support/with-gateway.ts';
+import { fakeIntervals } from '../support/fake-intervals.ts';
 import { testRequestIds } from '../support/request-ids.ts';
 import { until } from '../support/until.ts';
 
@@ -223,6 +225,39 @@ describe('closing while a client sends one request behind another', () => {
     expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\nConnection: close\r\n.*ok$/s);
     expect(client.ending).toBe('fin');
     await closed;
+  });
+});
+
+describe('closing while a client goes on with a body that was rejected', () => {
+  beforeEach(fakeIntervals);
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('waits for it for two seconds at most', async () => {
+    let socket: Socket | undefined;
+    const server = createPublicServer({
+      management: (req, res) => {
+        socket = req.socket;
+        res.shouldKeepAlive = false;
+        res.writeHead(401).end();
+      },
+      requestIds: testRequestIds(),
+    });
+    const { port } = await server.listen(0, '127.0.0.1');
+    const client = await RawPeer.connect(port, true);
+    client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n');
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 401 /);
+    const closed = server.close(600_000);
+    for (const isOpen of [true, false]) {
+      const read = (socket?.bytesRead ?? 0) + 512;
+      client.send(Buffer.alloc(512));
+      await until(() => (socket?.bytesRead ?? 0) >= read);
+      jest.advanceTimersByTime(1000);
+      expect(socket?.destroyed).toBe(!isOpen);
+    }
+    await closed;
+    client.destroy();
   });
 });
 
