@@ -55,6 +55,6 @@ export interface JobStore {
   noteFailures(step: JobStep, failures: readonly JobFailure[]): Promise<void>;
   /** Ends a job that this replica has. */
   end(jobId: string, holder: string, state: Extract<JobState, 'done' | 'stopped'>): Promise<void>;
-  /** Removes jobs that ended more than `keptMs` before `nowMs`, also by the clock of the store. */
-  trim(nowMs: number, keptMs: number): Promise<void>;
+  /** Removes jobs that ended more than `keptMs` before `nowMs`, also by the clock of the store. Ends early once `goesOn` returns false. */
+  trim(nowMs: number, keptMs: number, goesOn?: () => boolean): Promise<void>;
 }

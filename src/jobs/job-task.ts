@@ -23,7 +23,7 @@ interface JobTaskOptions {
 /** Works on jobs as soon as they are made. Without any, it looks once a minute. Does not keep the process alive. */
 export class JobTask {
   readonly #options: JobTaskOptions;
-  readonly #task = new WakeableTask(() => this.#pauseAfterRun());
+  readonly #task = new WakeableTask((goesOn) => this.#pauseAfterRun(goesOn));
   #isFailing = false;
   #trimmedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -50,14 +50,14 @@ export class JobTask {
       await store.release(holder).catch((err: unknown) => log.warn({ err }, 'jobs could not be released'));
   }
 
-  async #pauseAfterRun(): Promise<number> {
+  async #pauseAfterRun(goesOn: () => boolean): Promise<number> {
     const { runner, store, clock, log } = this.#options;
     try {
       await runner.run();
       this.#isFailing = false;
-      if (clock.monotonicMs() - this.#trimmedAtMs >= TRIM_EVERY_MS) {
+      if (goesOn() && clock.monotonicMs() - this.#trimmedAtMs >= TRIM_EVERY_MS) {
         this.#trimmedAtMs = clock.monotonicMs();
-        await store.trim(clock.nowMs(), KEPT_MS);
+        await store.trim(clock.nowMs(), KEPT_MS, goesOn);
       }
       return IDLE_PAUSE_MS;
     } catch (err) {

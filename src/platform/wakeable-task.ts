@@ -3,15 +3,18 @@
  * not keep the process alive.
  */
 export class WakeableTask {
-  readonly #runOnce: () => Promise<number>;
+  readonly #runOnce: (goesOn: () => boolean) => Promise<number>;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #isStarted = false;
   #isStopped = false;
   #isWoken = false;
 
-  /** `runOnce` never rejects, and resolves with the pause until the next run. Milliseconds. */
-  constructor(runOnce: () => Promise<number>) {
+  /**
+   * `runOnce` never rejects, and resolves with the pause until the next run, in milliseconds. It ends early once `goesOn` returns false:
+   * the task is to stop.
+   */
+  constructor(runOnce: (goesOn: () => boolean) => Promise<number>) {
     this.#runOnce = runOnce;
   }
 
@@ -43,7 +46,7 @@ export class WakeableTask {
 
   async #run(): Promise<void> {
     this.#isWoken = false;
-    const pauseMs = await this.#runOnce();
+    const pauseMs = await this.#runOnce(() => !this.#isStopped);
     this.#running = undefined;
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => this.wake(), this.#isWoken ? 0 : pauseMs).unref();

@@ -379,7 +379,13 @@ describe('A job', () => {
     const endedAtMs = Date.parse(body.endedAt);
     await jobs.trim(endedAtMs - 1000, 0);
     expect(await jobs.find(jobId)).toBeDefined();
-    await jobs.trim(endedAtMs + 1000, 0);
+    const left: number[] = [];
+    for (const goesOn of [false, true]) {
+      await jobs.trim(endedAtMs + 1000, 0, () => goesOn);
+      const found = await Promise.all([jobs.find(earlierId), jobs.find(jobId)]);
+      left.push(found.filter((job) => job !== undefined).length);
+    }
+    expect(left[0]).toBeGreaterThan(0);
     expect([await jobs.find(earlierId), await jobs.find(jobId)]).toEqual([undefined, undefined]);
     expect(await jobs.keysFrom(jobId, 0, 1)).toEqual([]);
     expect(await jobs.find(runningId)).toBeDefined();

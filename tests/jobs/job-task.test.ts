@@ -25,3 +25,19 @@ it.each([
     expect(release).toHaveBeenCalledTimes(times);
   },
 );
+
+it('a stop ends the removal of old jobs', async () => {
+  const begun = Promise.withResolvers<void>();
+  const trim = async (_nowMs: number, _keptMs: number, goesOn = () => true): Promise<void> => {
+    begun.resolve();
+    while (goesOn()) await new Promise(setImmediate);
+  };
+  const task = new JobTask({
+    runner: { run: async () => {}, interrupt: () => {} },
+    store: { release: async () => {}, trim },
+    ...{ holder: 'this', clock: new ManualClock(0), log: pino({ level: 'silent' }) },
+  });
+  task.start();
+  await begun.promise;
+  await task.stop();
+});

@@ -9,6 +9,7 @@ import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import { actorColumns, actorOfRow } from '../audit/audit-log-tables.ts';
 import type { AuditedChanges } from '../audit/audited-changes.ts';
 import { countRows } from '../count-rows.ts';
+import { deleteInParts } from '../delete-in-parts.ts';
 import { earlierNowMs } from '../earlier-now.ts';
 import { isLimitedTo } from '../limited-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
@@ -172,19 +173,11 @@ export class PostgresJobStore implements JobStore {
       .execute();
   }
 
-  async trim(nowMs: number, keptMs: number): Promise<void> {
+  async trim(nowMs: number, keptMs: number, goesOn?: () => boolean): Promise<void> {
     const endedBefore = new Date((await earlierNowMs(this.#db, nowMs)) - keptMs);
-    let removed: bigint;
-    do {
-      // One at a time: a job may have 100 000 keys, and the statement that removes them has a timeout.
-      const result = await this.#db
-        .deleteFrom('jobs')
-        .where('id', '=', (select) =>
-          select.selectFrom('jobs').select('id').where('ended_at', '<', endedBefore).limit(1),
-        )
-        .executeTakeFirst();
-      removed = result.numDeletedRows;
-    } while (removed > 0n);
+    // One at a time: a job may have 100 000 keys, and the statement that removes them has a timeout.
+    const old = sql`SELECT id FROM jobs WHERE ended_at < ${endedBefore} LIMIT 1`;
+    await deleteInParts(this.#db, sql`jobs WHERE id = (${old})`, goesOn);
   }
 }
 
