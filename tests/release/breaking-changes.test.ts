@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { breakingChanges } from './breaking-changes.ts';
 import { type InterfaceRecord, presentInterface } from './interface-record.ts';
-import { newestRelease } from './recorded-release.ts';
+import { recordedReleases } from './recorded-release.ts';
 import { type JsonSchema, schemaChanges } from './schema-changes.ts';
 
 const asIs = { before: (schema: JsonSchema) => schema, after: (schema: JsonSchema) => schema };
@@ -166,8 +169,12 @@ describe('the interface of this version', () => {
 });
 
 describe('npm run release:check', () => {
-  it('compares with the newest release by version, not by name', () => {
-    expect(newestRelease('tests/release/no-such-folder')).toBeUndefined();
+  it('compares with the newest release by version, not by name', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tollgate-releases-'));
+    for (const name of ['1.9.0', '1.10.0', '1.10.0-rc.1', 'other']) await mkdir(join(folder, name));
+    expect(recordedReleases(folder)).toEqual(['1.10.0', '1.10.0-rc.1', '1.9.0']);
+    await rm(folder, { recursive: true });
+    expect(recordedReleases(folder)).toEqual([]);
   });
 
   it('passes on this tree, and says what it compared with', async () => {

@@ -15,10 +15,10 @@ const PARTS = [
   'client',
 ] as const;
 
-/** The newest release below a folder of records; undefined where none is recorded yet. */
-export function newestRelease(folder = 'docs/releases'): string | undefined {
+/** The releases below a folder of records, the newest first. */
+export function recordedReleases(folder = 'docs/releases'): readonly string[] {
   const versions = globSync(`${folder}/*`).map((path) => basename(path));
-  return versions.filter((version) => semver.valid(version)).toSorted(semver.rcompare)[0];
+  return versions.filter((version) => semver.valid(version)).toSorted(semver.rcompare);
 }
 
 /** The files of a record: `settings.json` and so on. */
