@@ -106,11 +106,17 @@ describe('POST /rate-limit/create', () => {
       await management.send('put', `/rate-limit/${rateLimitId}`, { ...terms, rateLimitId }).expect(400),
     ];
     for (const { body, text } of made) {
-      const message = expect.stringMatching(/; this one has the form of a secret, .* choose another/);
+      const message = expect.stringMatching(/; this one has a secret in it, .* choose another/);
       expect(body).toMatchObject({ code: 'invalid_body', errors: [{ field: 'rateLimitId', message }] });
       expect(text).not.toContain(rateLimitId);
     }
     await management.send('get', `/rate-limit/${rateLimitId}`).expect(404);
+  });
+
+  it('takes a hash as part of a rateLimitId', async () => {
+    const rateLimitId = 'acme_3f786850e387550fdab836ed7e6dc881de23001b';
+    await management.send('post', CREATE, { ...GOLD, rateLimitId }).expect(201);
+    await management.send('put', `/rate-limit/${rateLimitId}`, { ...GOLD, rateLimitId }).expect(200);
   });
 
   it('lists all four fields when none is sent, in their order', async () => {

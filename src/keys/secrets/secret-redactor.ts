@@ -1,8 +1,12 @@
+import { isWellFormedSecret } from '../../secrets/secret-format.ts';
+
 /**
  * A secret of any gateway within a text, from its underscore on: a search for prefixes would try each character of a long path as the
  * beginning of one. The checksum is not verified, so that a mistyped secret is redacted as well. Those of webhooks are base64.
  */
 const SECRETS = '_(?<=whsec_)[0-9A-Za-z+/_%-]{24,}={0,2}|_(?<=[A-Za-z][A-Za-z0-9]{0,15}_)[0-9A-Za-z]{36}';
+/** A secret with its prefix, in a short text. */
+const NAMED_SECRET = /whsec_[0-9A-Za-z+/_-]{24,}|[A-Za-z][A-Za-z0-9]{0,15}_[0-9A-Za-z]{36}/g;
 const PREFIX_AT_END = /[A-Za-z][A-Za-z0-9]*$/;
 const LONGEST_PREFIX = 16;
 const ANY_SECRET = new RegExp(SECRETS, 'g');
@@ -70,13 +74,14 @@ export function withoutSecrets(text: string): string {
 }
 
 /**
- * Why a text may not be the name of something, which events and the audit log show as it is; undefined if it may. Like `withoutSecrets` it
- * goes by the form alone.
+ * Why a text may not be the name of something, which events and the audit log show as it is; undefined if it may. The checksum is verified,
+ * because a name may have a hash of 40 digits in it.
  */
 export function secretFault(text: string): string | undefined {
-  return withoutSecrets(text) === text
-    ? undefined
-    : 'this one has the form of a secret, which events and the audit log would show: choose another, and rotate the secret if it is one';
+  const named = text.match(NAMED_SECRET) ?? [];
+  return named.some((secret) => secret.startsWith('whsec_') || isWellFormedSecret(secret))
+    ? 'this one has a secret in it, which events and the audit log would show: choose another, and rotate the secret'
+    : undefined;
 }
 
 /** The text with a mask in place of each secret and its prefix. */
