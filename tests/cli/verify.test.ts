@@ -26,6 +26,13 @@ describe('tollgate verify', () => {
     expect(`${limited.stdout}${limited.stderr}`).not.toContain(secret);
   });
 
+  it('takes no address that is none', async () => {
+    const { code, stderr } = await stage.tollgate.run(['verify', '--address', '203.0.113'], {
+      input: 'tg_wrong\n',
+    });
+    expect([code, stderr]).toEqual([64, expect.stringContaining('--address must be')]);
+  });
+
   it('takes no secret from an argument, and knows a wrong one', async () => {
     const argument = await stage.tollgate.run(['verify', 'tg_secret']);
     expect([argument.code, argument.stderr.includes('tg_secret')]).toEqual([64, false]);

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { Option } from 'commander';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
@@ -59,6 +60,9 @@ Examples:
 
 async function questionOf(options: VerifyOptions, terminal: Terminal): Promise<Question> {
   const { customer, count, method, path, address, origin, cost } = options;
+  // The gateway takes any text, as one of a consumer, and goes on without an address.
+  if (address !== undefined && isIP(address) === 0)
+    throw new CommandFault('usage', '--address must be an IPv4 or IPv6 address.');
   return {
     secret: await askSecret('Secret: ', terminal),
     count,
