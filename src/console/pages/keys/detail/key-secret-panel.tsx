@@ -22,8 +22,8 @@ export function KeySecretPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
   return (
     <Panel title="Secret" about={mayReveal ? 'Each time that it is shown is in the audit log' : undefined}>
       <div className={styles.stack}>
-        {/* Keyed by the hint: after a rotation the secret from before it is no longer shown. */}
-        <Secret key={apiKey.secretHint} apiKey={apiKey} mayReveal={mayReveal} />
+        {/* Keyed: after a rotation the secret from before it is no longer shown. Two secrets may have one hint. */}
+        <Secret key={`${apiKey.secretHint} ${apiKey.lastUpdated}`} apiKey={apiKey} mayReveal={mayReveal} />
         <div>
           <p className={styles.faint}>
             Try the key, with its secret in API_KEY, at the address of consumers:
