@@ -80,6 +80,7 @@ describe('the workflows', () => {
     ]);
     expect(written).toEqual([
       ['check', []],
+      ['record', []],
       ['image', ['packages']],
       ['package', ['contents', 'id-token', 'attestations']],
       ['chart', ['packages']],
