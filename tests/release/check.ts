@@ -13,9 +13,10 @@ if (newest === undefined)
   );
 // The record of this version is there before its release, and says nothing of the release before it.
 const before = newest === version ? others[0] : undefined;
+const present = await presentInterface();
 for (const release of [newest, before]) {
   if (release === undefined) continue;
-  const changes = breakingChanges(readRecord(`docs/releases/${release}`), await presentInterface());
+  const changes = breakingChanges(readRecord(`docs/releases/${release}`), present);
   const isMajor = semver.major(version) > semver.major(release);
   for (const change of changes) process.stdout.write(`${change}\n`);
   process.stdout.write(

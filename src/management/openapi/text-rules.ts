@@ -61,6 +61,6 @@ export const TEXT_RULES: Readonly<Record<string, TextRules>> = {
     maxLength: 280,
     examples: ['https://app.example.com'],
   },
-  // A search for secrets needs look-behind, which not every language has.
+  // A secret is known by its checksum, which no pattern can express.
   'shown-name': { pattern: '' },
 };
