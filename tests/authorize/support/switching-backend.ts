@@ -19,7 +19,8 @@ export class SwitchingBackend {
   uploaded = 0;
 
   private constructor() {
-    this.#server = createServer((req, res) => {
+    // Idle connections stay: a request on one that is just being closed would fail.
+    this.#server = createServer({ keepAliveTimeout: 0 }, (req, res) => {
       const { method = '', url = '', headers } = req;
       this.received.push({ method, url, headers });
       req.on('data', (chunk: Buffer) => {
